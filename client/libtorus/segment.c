@@ -31,6 +31,7 @@ enum {
     BUSY_TIMES_MAX = 2,
     LOOKS = 16,            /* between two readings of the clock */
     ALIVE_NS = 100000000,  /* between two looks whether the daemon is alive */
+    WORTH_NS = 10000,      /* a shorter wait is not added up */
     LATE_CALLS = 8,        /* that expired, one after the other; then */
     REQUESTS = 256,        /* the next ones go by request at once */
     SHORT_PARTS = 8 << 20, /* bytes of all ranks together */
@@ -184,6 +185,7 @@ struct wait {
     bool short_parts;   /* in a round all ranks together need much less than STOLEN_NS */
     uint32_t looks;
     bool yielded;              /* since `last`, and has not slept */
+    bool slept;                /* since `last` */
     torus_idle_function *idle; /* of the context; NULL: none */
     void *idle_user;
 };
@@ -305,6 +307,7 @@ static void sleep_on(struct wait *w, const struct td_meeting *m)
     int64_t left = (m->round > 0 ? w->round_ns : w->limit_ns) - (tl_now_ns() - w->began);
     if (w->idle && left > TL_IDLE_NS)
         left = TL_IDLE_NS;
+    w->slept = true;
     if (left > 0)
         sleep_at(m->gate, m->gate_value, left);
 }
@@ -391,6 +394,8 @@ static void combine(struct tl_segment *s, struct td_meeting *m, const struct td_
         td_segment_get(v, m->number, r, TD_SEGMENT_CALL, 0, &other, sizeof other);
         m->agree = memcmp(&other, &own, sizeof other) == 0;
     }
+    if (m->is_last && m->agree) /* before the end: whoever sees that sees the count */
+        td_segment_was_last(v, m->rank, call->kind);
     bool shares = call->kind == TD_KIND_REDUCE || call->kind == TD_KIND_ALLREDUCE ||
                   call->kind == TD_KIND_REDUCE_SCATTER;
     if (!m->agree || !shares || m->rounds)
@@ -483,6 +488,17 @@ static void follow(struct wait *w, struct td_meeting *m, enum td_meeting_next ne
         wake(m->gate);
 }
 
+/* account adds to the sums of the segment after a call: how long this rank waited for the last one.
+ * Where it waited, it has read the clock anyway. */
+static void account(const struct wait *w, const struct td_meeting *m, uint32_t kind)
+{
+    if (m->is_last)
+        return;
+    int64_t waited = w->arrival_ns >= 0 ? w->arrival_ns : w->last - w->began;
+    if (waited >= WORTH_NS)
+        td_segment_waited(m->segment, m->slot, kind, (uint64_t)waited);
+}
+
 /* meet makes the next call of the group in its segment; `rounds`: a long one. TORUS_PENDING: it
  * goes by request. */
 static int meet(torus_group *g, const struct td_call *call, const struct tl_own *own,
@@ -510,7 +526,7 @@ static int meet(torus_group *g, const struct td_call *call, const struct tl_own 
         next = td_meeting_step(&m);
         follow(&w, &m, next, call, own, rounds);
     }
-    if (w.yielded)
+    if (w.yielded || w.slept)
         look_back(&w, tl_now_ns());
     if (w.given)
         tl_lock_take(c->lock, w.depth);
@@ -524,6 +540,7 @@ static int meet(torus_group *g, const struct td_call *call, const struct tl_own 
         *waited_ns = w.arrival_ns >= 0 ? w.arrival_ns : w.began ? tl_now_ns() - w.began : 0;
         return TORUS_PENDING;
     }
+    account(&w, &m, call->kind);
     g->by_segment++;
     g->segment->late = 0;
     c->operations++;

@@ -126,6 +126,7 @@ static int submit(const struct tl_work *w, torus_request *r, const struct td_pla
     q.u.operation.group = g->number;
     q.u.operation.call = w->call;
     q.u.operation.timeout_ns = g->timeout_ns;
+    q.u.operation.waited_ns = (uint64_t)w->waited_ns;
     if (g->timeout_ns >= 0)
         q.u.operation.timeout_ns -= w->waited_ns < g->timeout_ns ? w->waited_ns : g->timeout_ns;
     q.u.operation.source = place[0];

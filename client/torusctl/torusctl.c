@@ -7,10 +7,10 @@
 
 /* in the order of the help */
 static const struct ctl_command *const commands[] = {
-    &ctl_command_status, &ctl_command_ops,     &ctl_command_emulate, &ctl_command_queues,
-    &ctl_command_plans,  &ctl_command_explain, &ctl_command_fft,     &ctl_command_redist,
-    &ctl_command_bench,  &ctl_command_compare, &ctl_command_filter,  &ctl_command_picture,
-    &ctl_command_keygen,
+    &ctl_command_status,  &ctl_command_ops,    &ctl_command_stragglers, &ctl_command_emulate,
+    &ctl_command_queues,  &ctl_command_plans,  &ctl_command_explain,    &ctl_command_fft,
+    &ctl_command_redist,  &ctl_command_bench,  &ctl_command_compare,    &ctl_command_filter,
+    &ctl_command_picture, &ctl_command_keygen,
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
@@ -18,7 +18,7 @@ static void overview(FILE *out)
 {
     fputs("usage: torusctl COMMAND ...\n\n", out);
     for (size_t i = 0; i < COMMANDS; i++)
-        fprintf(out, "  %-8s %s\n", commands[i]->name, commands[i]->what);
+        fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->what);
     fputs("\ntorusctl COMMAND --help prints the options of a command.\n", out);
 }
 

@@ -16,6 +16,7 @@
 #include "core/membership/shrink.h"
 #include "core/membership/subgroup.h"
 #include "core/membership/succession.h"
+#include "core/membership/waits.h"
 #include "core/net/early.h"
 #include "core/net/fabric.h"
 #include "core/net/health.h"
@@ -101,8 +102,9 @@ td_err td_core_create(struct td_core **out, const struct td_core_options *option
     /* untouched zeroed pages cost nothing: most links never go down, and have no early messages */
     core->link_text = calloc(options->topology.nodes, TD_LINK_TEXT_MAX);
     core->early = calloc(options->topology.nodes, sizeof *core->early);
+    core->waits = calloc(TD_WAITS_JOBS_MAX, sizeof *core->waits);
     if (!core->arena || !core->pad || !core->link || !core->link_text || !core->early ||
-        !td_inflight_init(core)) {
+        !core->waits || !td_inflight_init(core)) {
         td_core_destroy(core);
         return TD_ERR_NO_MEMORY;
     }
@@ -128,6 +130,7 @@ void td_core_destroy(struct td_core *core)
     free(core->pad);
     free(core->link_text);
     free(core->early);
+    free(core->waits);
     td_inflight_fini(core);
     td_arena_destroy(core->arena);
     free(core);

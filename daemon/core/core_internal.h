@@ -44,6 +44,7 @@ struct td_succession;
 struct td_groups;
 struct td_operations;
 struct td_endings;
+struct td_waits_job;
 
 enum {
     TD_PAD_BYTES = 1 << 20,
@@ -99,6 +100,7 @@ struct td_core {
     struct td_groups *groups;         /* membership/communicator.h */
     struct td_operations *operations; /* operation/operation.h */
     struct td_endings *endings;       /* membership/endings.h */
+    struct td_waits_job *waits;       /* [TD_WAITS_JOBS_MAX] (membership/waits.h) */
 };
 
 /* ---- emitting ---- */

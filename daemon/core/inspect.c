@@ -11,6 +11,7 @@
 #include "core/membership/registry.h"
 #include "core/membership/succession.h"
 #include "core/membership/shrink.h"
+#include "core/membership/waits.h"
 #include "core/net/fabric.h"
 #include "core/net/router.h"
 #include "core/net/health.h"
@@ -170,12 +171,57 @@ static struct td_row_operation *group_row(struct page *p, const struct td_commun
     struct td_status_row *row = next_row(p, TD_ROW_OPERATION);
     if (!row)
         return NULL;
-    row->u.operation = (struct td_row_operation){
-        .job = c->name, .call = call, .group = c->index, .size = c->group.size};
+    row->u.operation = (struct td_row_operation){.job = c->name,
+                                                 .call = call,
+                                                 .group = c->index,
+                                                 .size = c->group.size,
+                                                 .instance = c->instance};
     if (!(*bits = bitmap(p, c->group.size)))
         return NULL;
     row->u.operation.arrived = (struct td_bitmap){*bits, td_bit_bytes(c->group.size)};
     return &row->u.operation;
+}
+
+/* absent_row describes a rank that has not called. */
+static void absent_row(struct td_core *core, const struct td_communicator *c, uint32_t rank,
+                       struct td_row_absent *row)
+{
+    uint32_t slot = 0, local = 0;
+    td_group_locate(&c->group, rank, &slot, &local);
+    uint32_t node = c->group.node[slot];
+    *row = (struct td_row_absent){.rank = rank,
+                                  .job_rank = td_communicator_job_rank(c, rank),
+                                  .node = node,
+                                  .health = td_health_state(core, node)};
+    const struct td_seat *seat = slot == c->slot ? &c->seat[local] : NULL;
+    if (row->health != TD_PEER_UP && core->link[node].heard_at)
+        row->silent_ns = core->now - core->link[node].heard_at;
+    if (!seat || !seat->client)
+        return;
+    row->pid = seat->client->pid;
+    row->doing =
+        core->options.process_state ? (unsigned char)core->options.process_state(row->pid) : 0;
+    if (!c->has_segment) /* else its last call may be there */
+        row->since_ns = core->now - seat->called_at;
+}
+
+/* absent_rows describes the first ranks that have not called: those on this node, then others. */
+static void absent_rows(struct td_core *core, const struct td_communicator *c, const uint8_t *bits,
+                        struct td_row_operation *row)
+{
+    struct td_row_absent *absent = td_core_pad(core, TD_ROW_ABSENTS_MAX * sizeof *absent);
+    row->absent = absent;
+    for (uint32_t i = 0; absent && i < c->ranks && row->absents < TD_ROW_ABSENTS_MAX; i++)
+        if (!td_bit(bits, c->seat[i].rank))
+            absent_row(core, c, c->seat[i].rank, &absent[row->absents++]);
+    for (uint32_t r = 0; absent && r < c->group.size && row->absents < TD_ROW_ABSENTS_MAX; r++) {
+        uint32_t slot = 0, local = 0;
+        if (td_bit(bits, r))
+            continue;
+        td_group_locate(&c->group, r, &slot, &local);
+        if (slot != c->slot)
+            absent_row(core, c, r, &absent[row->absents++]);
+    }
 }
 
 static void operation_row(struct page *p, const struct td_communicator *c,
@@ -191,6 +237,7 @@ static void operation_row(struct page *p, const struct td_communicator *c,
         row->call = call;
     }
     td_gate_arrived(o, bits);
+    absent_rows(p->core, c, bits, row);
     row->sequence = td_operation_number(o);
     row->age_ns = p->core->now - o->started_at;
     row->running = o->state >= TD_OPERATION_RELEASED;
@@ -205,6 +252,7 @@ static void shrink_row(struct page *p, const struct td_communicator *c, const st
     if (!row)
         return;
     td_shrink_arrived(s, bits);
+    absent_rows(p->core, c, bits, row);
     row->sequence = s->number;
     row->age_ns = p->core->now - s->started_at;
     row->running = s->accepted_round > 0;
@@ -304,6 +352,77 @@ static void list_plans(struct page *p)
     }
 }
 
+static uint64_t age(const struct page *p, td_time at)
+{
+    return p->core->now - at + 1; /* 0: it has not happened */
+}
+
+static void record_row(struct page *p, const struct td_waits_job *j)
+{
+    struct td_status_row *row = next_row(p, TD_ROW_RECORD);
+    if (!row)
+        return;
+    row->u.record =
+        (struct td_row_record){.job = j->name,
+                               .uid = j->uid,
+                               .instance = j->world,
+                               .size = j->size,
+                               .formed_ns = age(p, j->formed_at),
+                               .ended_ns = j->groups ? 0 : age(p, j->ended_at),
+                               .operations = j->operations,
+                               .waited_ns = j->ns,
+                               .error = j->error,
+                               .text = j->text,
+                               .failed_ns = j->error == TD_OK ? 0 : age(p, j->failed_at)};
+}
+
+static void wait_row(struct page *p, uint64_t instance, const struct td_wait *w)
+{
+    struct td_status_row *row = next_row(p, TD_ROW_WAIT);
+    if (row)
+        row->u.wait = (struct td_row_wait){.instance = instance,
+                                           .rank = w->rank,
+                                           .node = w->node,
+                                           .kind = w->kind,
+                                           .pid = w->pid,
+                                           .last = w->last,
+                                           .waited_ns = w->ns,
+                                           .longest_ns = w->longest_ns};
+}
+
+/* list_segment_waits lists the sums of a group's segment that is not closed. */
+static void list_segment_waits(struct page *p, const struct td_communicator *c)
+{
+    const struct td_core_options *options = &p->core->options;
+    struct td_wait w = {0};
+    for (uint32_t rank = 0; options->segment_waits && c->has_segment && rank < c->ranks; rank++)
+        for (uint32_t kind = 1; kind < TD_KIND_MAX; kind++) {
+            if (!options->segment_waits(options->driver, c->number, rank, kind, &w.last, &w.ns))
+                continue;
+            w.rank = td_communicator_job_rank(c, rank);
+            w.node = p->core->node;
+            w.kind = (uint8_t)kind;
+            w.pid = c->seat[rank].pid;
+            wait_row(p, c->world, &w);
+        }
+}
+
+static void list_waits(struct page *p)
+{
+    for (uint32_t i = 0; i < TD_WAITS_JOBS_MAX; i++) {
+        const struct td_waits_job *j = &p->core->waits[i];
+        if (!j->world || !visible(p, j->uid))
+            continue;
+        record_row(p, j);
+        for (uint32_t k = 0; k < TD_WAITS_ROWS; k++)
+            if (j->row[k].kind)
+                wait_row(p, j->world, &j->row[k]);
+        for (const struct td_communicator *c = p->core->communicators; c; c = c->next)
+            if (c->waits == j)
+                list_segment_waits(p, c);
+    }
+}
+
 void td_inspect_reply(struct td_core *core, const struct td_client *client,
                       const struct td_request *q)
 {
@@ -336,6 +455,9 @@ void td_inspect_reply(struct td_core *core, const struct td_client *client,
         return;
     case TD_STATUS_PLANS:
         list_plans(&p);
+        return;
+    case TD_STATUS_WAITS:
+        list_waits(&p);
         return;
     default:
         reply->kind = TD_REPLY_ERROR;

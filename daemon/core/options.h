@@ -26,6 +26,15 @@ struct td_core_options {
     bool segments;                /* the driver may make segments: it executes CLOSE_SEGMENT */
     /* fills in row `at` of the PLANS section, which the driver has; NULL: the section is empty */
     bool (*plan_row)(unsigned at, struct td_row_plan *row);
+    /* returns the state of a process, a letter of proc(5): X if there is no such process, 0 if it
+     * is unknown; NULL: all are unknown */
+    char (*process_state)(uint64_t pid);
+    void *driver; /* the argument of: */
+    /* reads from the segment of a group how many calls of a kind a rank was the last to make, and
+     * how long the others waited for it then. It returns false if there is nothing; NULL: the
+     * driver makes no segments */
+    bool (*segment_waits)(void *driver, uint32_t group, uint32_t rank, uint32_t kind,
+                          uint64_t *last, uint64_t *ns);
 };
 
 #endif

@@ -110,12 +110,24 @@ const char *td_core_node_name(struct td_core *core, uint32_t node)
     return td_core_format(core, "%s", name);
 }
 
+#define FITS(member)                                                                               \
+    _Static_assert(sizeof(((struct td_reply *)0)->u.member) <=                                     \
+                       sizeof(((struct td_reply *)0)->u.planned),                                  \
+                   "td_reply_new clears it")
+FITS(welcome);
+FITS(peer_region);
+FITS(joined);
+
 struct td_reply *td_reply_new(struct td_core *core, uint32_t client, uint64_t id,
                               enum td_reply_kind kind)
 {
     struct td_reply *r = td_core_pad(core, sizeof *r);
     assert(r);
-    *r = (struct td_reply){.kind = kind, .id = id, .text = ""};
+    /* the rows of a status, which are most of it, are cleared one by one */
+    memset(r, 0, offsetof(struct td_reply, u) + sizeof r->u.planned);
+    r->kind = kind;
+    r->id = id;
+    r->text = "";
     struct td_action *a = td_core_act(core, TD_ACTION_REPLY);
     a->u.reply.client = client;
     a->u.reply.reply = r;

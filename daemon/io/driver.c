@@ -11,6 +11,7 @@
 #include "collectives/terms.h"
 #include "compute/fft/fft.h"
 #include "io/clients/clients.h"
+#include "io/clients/process.h"
 #include "io/clients/segments.h"
 #include "io/control/peers.h"
 #include "io/control/peers_buffers.h"
@@ -296,9 +297,12 @@ static bool start_core(struct td_loop *loop)
                                       .endpoints = (const char *const *)c->endpoints,
                                       .uid = getuid(),
                                       .segments = c->segments,
-                                      .plan_row = td_plans_row};
+                                      .plan_row = td_plans_row,
+                                      .process_state = td_process_state,
+                                      .segment_waits = td_segments_waits};
     loop->regions = td_regions_create(c->settings.scratch_bytes, c->settings.region_bytes_max);
     loop->segments = loop->regions ? td_segments_create(loop->regions) : NULL;
+    options.driver = loop->segments;
     limit_regions(&options.settings);
     if (loop->segments && td_core_create(&loop->core, &options) == TD_OK)
         return true;

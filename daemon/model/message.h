@@ -84,6 +84,7 @@ struct td_request {
              * call that was sent before the client knew that an earlier one was refused */
             uint64_t sequence;
             uint64_t by_segment; /* calls before this one that went without a request; for people */
+            uint64_t waited_ns;  /* that the rank waited without a request before; for people */
             struct td_rank_counts from, to; /* of a call whose counts differ by rank */
         } operation;
         struct {
@@ -137,6 +138,7 @@ enum td_status_section {
     TD_STATUS_OPERATIONS,
     TD_STATUS_QUEUES, /* routed fabric: the node's row, then one row per direction of travel */
     TD_STATUS_PLANS,  /* of 1-D transforms, by shape */
+    TD_STATUS_WAITS,  /* of each job, also of jobs that are over: its RECORD, then its WAITs */
 };
 
 /* Numbers of a router: */
@@ -200,7 +202,7 @@ struct td_bitmap {
     uint32_t bytes;
 };
 
-enum { TD_STATUS_ROWS_MAX = 16 };
+enum { TD_STATUS_ROWS_MAX = 16, TD_ROW_ABSENTS_MAX = 4 };
 
 /* The rows of a section; QUEUES has a ROUTER and then DIRECTIONs, on the routed fabric. */
 enum td_row_kind {
@@ -212,6 +214,8 @@ enum td_row_kind {
     TD_ROW_ROUTER,
     TD_ROW_DIRECTION,
     TD_ROW_PLAN,
+    TD_ROW_RECORD,
+    TD_ROW_WAIT,
 };
 
 struct td_row_node {
@@ -240,6 +244,17 @@ struct td_row_job {
     struct td_bitmap ranks; /* which */
 };
 
+/* struct td_row_absent: a rank that has not called. */
+struct td_row_absent {
+    uint32_t rank, job_rank; /* in the group, in the job */
+    uint32_t node;
+    enum td_peer_state health; /* of the node */
+    uint64_t silent_ns;        /* since a message came from a node that is not up */
+    uint64_t pid;              /* on this node; else 0 */
+    uint32_t doing;            /* a letter of proc(5), X: no such process, 0: unknown */
+    uint64_t since_ns;         /* since its last request, or its join; 0: unknown */
+};
+
 struct td_row_operation {
     const char *job, *call;
     uint32_t group, size; /* size of the group, in ranks */
@@ -247,6 +262,29 @@ struct td_row_operation {
     bool running;               /* else it waits for ranks */
     uint64_t steps_done, steps; /* of the program */
     struct td_bitmap arrived;   /* ranks, as far as this node knows */
+    uint64_t instance;          /* of the group */
+    uint32_t absents;           /* missing ranks that are described, at most TD_ROW_ABSENTS_MAX: */
+    const struct td_row_absent *absent; /* those on this node before others */
+};
+
+/* struct td_row_record: a job that this node has or had ranks of. */
+struct td_row_record {
+    const char *job;
+    uint64_t uid, instance;
+    uint32_t size;
+    uint64_t formed_ns, ended_ns; /* ages; ended_ns 0: it is not over on this node */
+    uint64_t operations;          /* by request */
+    uint64_t waited_ns;           /* sum over the ranks of this node */
+    td_err error;                 /* of the first call that failed, or TD_OK */
+    const char *text;
+    uint64_t failed_ns; /* age */
+};
+
+/* struct td_row_wait: what the ranks of this node waited for a rank (core/membership/waits.h). */
+struct td_row_wait {
+    uint64_t instance; /* of the job */
+    uint32_t rank, node, kind;
+    uint64_t pid, last, waited_ns, longest_ns;
 };
 
 struct td_row_router {
@@ -280,6 +318,8 @@ struct td_status_row {
         struct td_row_router router;
         struct td_row_direction direction;
         struct td_row_plan plan;
+        struct td_row_record record;
+        struct td_row_wait wait;
     } u;
 };
 
@@ -475,6 +515,7 @@ struct td_message_arrive {
     struct td_witness least, greatest; /* of the calls below, in the order of td_call_compare */
     bool no_room;                      /* some node below has no scratch memory for it */
     struct td_survey survey;           /* sum over the ranks below; zero without counts by rank */
+    uint32_t last; /* the rank below that arrived last, plus 1; 0: unknown. For people */
     struct td_message_payload
         payload; /* contributions of the ranks below. In an action the slice holds it */
 };
@@ -486,6 +527,7 @@ struct td_message_report {
 
 /* Parent > child: all ranks have arrived; the operation runs. */
 struct td_message_release {
+    uint32_t last; /* the rank that arrived last, plus 1; 0: unknown. For people */
     struct td_message_payload payload; /* the combined result. In an action the slice holds it */
 };
 
@@ -580,6 +622,7 @@ struct td_message_flood {
     bool is_backward;          /* the block travels against the order of the ring */
     uint32_t hops;             /* that the block has travelled in the ring, this one included */
     struct td_witness witness; /* the sender's call */
+    uint32_t last; /* the rank that arrived last, as the sender knows, plus 1; 0: unknown */
     struct td_message_payload payload; /* the block */
 };
 

@@ -56,6 +56,23 @@ static inline void td_access_write(_Atomic uint64_t *word, uint64_t value)
     atomic_store_explicit(word, value, memory_order_relaxed);
 }
 
+/* td_access_sum adds to a sum that orders nothing. */
+static inline void td_access_sum(_Atomic uint64_t *word, uint64_t value)
+{
+    atomic_fetch_add_explicit(word, value, memory_order_relaxed);
+}
+
+/* td_access_note and td_access_noted: a note that the next release publishes. */
+static inline void td_access_note(_Atomic uint32_t *word, uint32_t value)
+{
+    atomic_store_explicit(word, value, memory_order_relaxed);
+}
+
+static inline uint32_t td_access_noted(const _Atomic uint32_t *word)
+{
+    return atomic_load_explicit(word, memory_order_relaxed);
+}
+
 /* td_access_copy_in and td_access_copy_out move the bytes of a line. A process that was stopped may
  * read a line while a later call overwrites it, and discards what it has read: so nothing depends
  * on the order or the size of these accesses. ThreadSanitizer cannot know that; for it they are

@@ -89,7 +89,7 @@ static struct td_segment_slot *slot_of(const struct td_meeting *m, uint64_t numb
 
 static struct td_segment_slot *own(const struct td_meeting *m)
 {
-    return slot_of(m, m->number);
+    return m->slot;
 }
 
 static enum td_meeting_next go(struct td_meeting *m, enum at at)
@@ -233,11 +233,15 @@ static enum td_meeting_next arrive(struct td_meeting *m)
         return conclude(m, m->state);
     uint32_t count = count_in(m->state) + 1;
     uint64_t to = word(key_of(m->number), OPEN, count);
+    bool last = count >= m->segment->ranks;
+    if (last)
+        td_access_note(&own(m)->last, m->rank);
     bool swapped = swap_count(m, to);
     if (!swapped)
         return go(m, AT_ARRIVE);
-    if (count < m->segment->ranks)
+    if (!last)
         return go(m, AT_LOOK);
+    m->is_last = true;
     m->at = AT_COMBINED;
     return TD_MEETING_COMBINE;
 }
@@ -353,7 +357,11 @@ static enum td_meeting_next wake(struct td_meeting *m)
 void td_meeting_start(struct td_meeting *m, const struct td_segment *s, uint32_t rank,
                       uint64_t number, uint32_t rounds)
 {
-    *m = (struct td_meeting){.segment = s, .rank = rank, .number = number, .rounds = rounds};
+    *m = (struct td_meeting){.segment = s,
+                             .slot = &s->slot[number % TD_SEGMENT_SLOTS],
+                             .rank = rank,
+                             .number = number,
+                             .rounds = rounds};
 }
 
 void td_meeting_withdraw(struct td_meeting *m, const struct td_segment *s, uint32_t rank,

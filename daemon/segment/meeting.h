@@ -22,6 +22,9 @@
  * proves, or if the earlier one was REQUESTED. So a rank that finds a later call in the slot of its
  * own call knows that its own was REQUESTED, or never began: it goes by request.
  *
+ * The last rank to arrive notes its number in the slot before it arrives: whoever reads the ending
+ * may read it, for the sums of waiting. Nothing depends on it.
+ *
  * Invariant: a rank has at most one call in the segment at a time, in the order of their numbers.
  * Then an arrival shows that the rank has left all earlier calls. Pure. */
 #ifndef TD_SEGMENT_MEETING_H
@@ -53,7 +56,8 @@ enum td_meeting_wish {
 
 struct td_meeting {
     const struct td_segment *segment;
-    uint64_t number; /* of the call, from 0 */
+    struct td_segment_slot *slot; /* of the call */
+    uint64_t number;              /* of the call, from 0 */
     uint32_t rank;
     uint32_t at;    /* the next step */
     uint64_t state; /* of the slot, as last read */
@@ -62,6 +66,7 @@ struct td_meeting {
     uint32_t look;  /* slots before this one that were searched */
     uint32_t by;
     bool agree;
+    bool is_last;   /* this rank was the last to arrive */
     bool closed;    /* the segment was, when this rank was to sleep: it wishes EXPIRE next */
     bool withdraws; /* td_meeting_withdraw */
     enum td_meeting_wish wish;

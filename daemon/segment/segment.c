@@ -4,14 +4,15 @@
 #include "access.h"
 
 enum {
-    LINES_AT = 4096, /* the head and the slots are the first page */
+    WAITS_AT = 4096, /* the head and the slots are the first page; the sums follow */
+    WAITS_BYTES = TD_SEGMENT_KINDS * sizeof(struct td_segment_waits), /* of a rank */
     DROPPED_AT = 32, /* in the line of the first slot, behind the call */
 };
 
 _Static_assert((int)DROPPED_AT >= (int)TD_SEGMENT_CALL_BYTES, "the count is behind the call");
 
 _Static_assert(sizeof(struct td_segment_slot) == 64, "a slot is one line of cache");
-_Static_assert(64 + TD_SEGMENT_SLOTS * sizeof(struct td_segment_slot) <= LINES_AT,
+_Static_assert(64 + TD_SEGMENT_SLOTS * sizeof(struct td_segment_slot) <= WAITS_AT,
                "the head and the slots fit one page");
 
 static size_t line_bytes(uint32_t data_bytes)
@@ -22,7 +23,8 @@ static size_t line_bytes(uint32_t data_bytes)
 
 static size_t bytes_with(uint32_t ranks, uint32_t data_bytes)
 {
-    return LINES_AT + TD_SEGMENT_SLOTS * (size_t)ranks * line_bytes(data_bytes);
+    return WAITS_AT + (size_t)ranks * WAITS_BYTES +
+           TD_SEGMENT_SLOTS * (size_t)ranks * line_bytes(data_bytes);
 }
 
 uint32_t td_segment_data_bytes(uint32_t ranks)
@@ -33,7 +35,9 @@ uint32_t td_segment_data_bytes(uint32_t ranks)
     return bytes;
 }
 
-_Static_assert(LINES_AT + TD_SEGMENT_SLOTS * TD_SEGMENT_RANKS_MAX * (64 + 2 * 64) <=
+_Static_assert(WAITS_BYTES % 64 == 0, "lines begin at a line of cache");
+_Static_assert(WAITS_AT + TD_SEGMENT_RANKS_MAX * WAITS_BYTES +
+                       TD_SEGMENT_SLOTS * TD_SEGMENT_RANKS_MAX * (64 + 2 * 64) <=
                    TD_SEGMENT_BYTES_MAX,
                "a line of the largest group has at least 64 bytes of data");
 
@@ -47,7 +51,8 @@ void td_segment_open(struct td_segment *s, void *memory, uint32_t ranks)
     uint8_t *base = memory;
     *s = (struct td_segment){.head = memory,
                              .slot = (struct td_segment_slot *)(void *)(base + 64),
-                             .line = base + LINES_AT,
+                             .waits = (struct td_segment_waits *)(void *)(base + WAITS_AT),
+                             .line = base + WAITS_AT + (size_t)ranks * WAITS_BYTES,
                              .ranks = ranks,
                              .data_bytes = td_segment_data_bytes(ranks)};
 }
@@ -67,6 +72,33 @@ uint64_t td_segment_busy(const struct td_segment *s)
 void td_segment_set_busy(const struct td_segment *s, uint64_t until)
 {
     td_access_write(&s->head->busy_until, until);
+}
+
+static struct td_segment_waits *waits_of(const struct td_segment *s, uint32_t rank, uint32_t kind)
+{
+    return &s->waits[(size_t)rank * TD_SEGMENT_KINDS + kind % TD_SEGMENT_KINDS];
+}
+
+void td_segment_was_last(const struct td_segment *s, uint32_t rank, uint32_t kind)
+{
+    _Atomic uint64_t *last = &waits_of(s, rank, kind)->last;
+    td_access_write(last, td_access_read(last) + 1);
+}
+
+void td_segment_waited(const struct td_segment *s, const struct td_segment_slot *slot,
+                       uint32_t kind, uint64_t ns)
+{
+    uint32_t last = td_access_noted(&slot->last);
+    if (last < s->ranks)
+        td_access_sum(&waits_of(s, last, kind)->ns, ns);
+}
+
+void td_segment_waits(const struct td_segment *s, uint32_t rank, uint32_t kind, uint64_t *last,
+                      uint64_t *ns)
+{
+    const struct td_segment_waits *w = waits_of(s, rank, kind);
+    *last = td_access_read(&w->last);
+    *ns = td_access_read(&w->ns);
 }
 
 static uint8_t *place(const struct td_segment *s, uint64_t number, uint32_t rank,

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* segment: memory that all processes of a group share, if they are on one node. The daemon makes
- * it, passes it on, and closes it; it reads nothing there.
+ * it, passes it on, and closes it; it reads sums of waiting there, and believes no more of them
+ * than a process may say of its own job.
  *
  * A segment is a head, a ring of slots and, for each slot, one line of each rank. The call with
  * number n of the group uses slot n % TD_SEGMENT_SLOTS. A line has the rank's call, its data, and
  * room for the result that this rank computes. Only its own rank writes a line. In a call with
- * rounds the data says where the rank's memory is.
+ * rounds the data says where the rank's memory is. Each rank also has sums, by kind of call: how
+ * often it was the last to call, and how long the others waited for it then.
  * Borrows: the memory. Pure. */
 #ifndef TD_SEGMENT_SEGMENT_H
 #define TD_SEGMENT_SEGMENT_H
@@ -25,6 +27,7 @@ enum {
     TD_SEGMENT_DATA_MAX = 65536, /* bytes of a rank's data, and of a result */
     TD_SEGMENT_CALL_BYTES = 32,
     TD_SEGMENT_ROUNDS_MAX = 2,
+    TD_SEGMENT_KINDS = 16, /* kinds of calls that have sums: those below */
 };
 
 /* struct td_segment_head: the first line of the memory. */
@@ -39,13 +42,21 @@ struct td_segment_slot {
     _Atomic uint64_t state;    /* meeting.h */
     _Atomic uint32_t gate;     /* it counts up when the operation has ended: sleepers wait for it */
     _Atomic uint32_t sleepers; /* at least as many as sleep */
-    uint8_t rest[48];
+    _Atomic uint32_t last;     /* the rank that arrived last: read after the call has ended */
+    uint8_t rest[44];
+};
+
+/* struct td_segment_waits: sums of one rank and one kind of call. */
+struct td_segment_waits {
+    _Atomic uint64_t last; /* calls that the rank was the last to make. Only itself counts them */
+    _Atomic uint64_t ns;   /* time that other ranks waited for it in these calls, added up */
 };
 
 /* struct td_segment: one process's view. */
 struct td_segment {
     struct td_segment_head *head;
-    struct td_segment_slot *slot; /* [TD_SEGMENT_SLOTS] */
+    struct td_segment_slot *slot;   /* [TD_SEGMENT_SLOTS] */
+    struct td_segment_waits *waits; /* [ranks][TD_SEGMENT_KINDS] */
     uint8_t *line;
     uint32_t ranks, data_bytes;
 };
@@ -72,6 +83,14 @@ void td_segment_set_busy(const struct td_segment *s, uint64_t until);
 void td_segment_drop(const struct td_segment *s, uint32_t rank);
 uint32_t td_segment_dropped(const struct td_segment *s);
 uint32_t td_segment_dropped_by(const struct td_segment *s, uint32_t rank);
+/* td_segment_was_last counts a call that `rank` was the last to make, and that is DONE. The other
+ * ranks may add how long they waited for the last one, until their next call in the segment:
+ * td_segment_waited. td_segment_waits reads the sums of a rank; they may be anything. */
+void td_segment_was_last(const struct td_segment *s, uint32_t rank, uint32_t kind);
+void td_segment_waited(const struct td_segment *s, const struct td_segment_slot *slot,
+                       uint32_t kind, uint64_t ns);
+void td_segment_waits(const struct td_segment *s, uint32_t rank, uint32_t kind, uint64_t *last,
+                      uint64_t *ns);
 /* td_segment_put copies `bytes` bytes to the part of a rank's line, from `offset` on;
  * td_segment_get copies them out. */
 void td_segment_put(const struct td_segment *s, uint64_t number, uint32_t rank,

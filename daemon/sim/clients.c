@@ -226,9 +226,12 @@ void clients_receive_reply(struct td_sim *sim, uint32_t client, const struct td_
         assert(c->reply);
     }
     r.text = strdup(r.text ? r.text : "");
+    uint32_t rows = r.kind == TD_REPLY_STATUS ? r.u.status.rows : 0;
     if (r.kind == TD_REPLY_STATUS)
         r.u.status.rows = 0;
     c->reply[c->replies++] = r;
+    if (r.kind == TD_REPLY_STATUS)
+        r.u.status.rows = rows;
     if (sim->options.observer.reply)
         sim->options.observer.reply(sim->options.observer.me, client, &r);
 }

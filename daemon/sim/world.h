@@ -54,7 +54,8 @@ struct td_sim_options {
                     td_time waited);
         /* a node passes on a release, or a root's request to announce again */
         void (*release)(void *me, td_time now);
-        /* a process has received a reply, which is valid until `reply` returns */
+        /* a process has received a reply, which is valid, with the rows of a status, until `reply`
+         * returns */
         void (*reply)(void *me, uint32_t client, const struct td_reply *reply);
         void *me;
     } observer;

@@ -251,6 +251,7 @@ size_t td_wire_encode_request(const struct td_request *q, uint8_t *bytes, size_t
         m.timeout_ns = q->u.operation.timeout_ns;
         m.sequence = q->u.operation.sequence;
         m.by_segment = q->u.operation.by_segment;
+        m.waited_ns = q->u.operation.waited_ns;
         put_call(&q->u.operation.call, &call);
         if (!put_place(&q->u.operation.source, &source) ||
             !put_place(&q->u.operation.destination, &destination))
@@ -345,6 +346,7 @@ static bool get_operation(const Torus__Client__Request *m, struct td_wire_memory
     q->u.operation.timeout_ns = m->timeout_ns;
     q->u.operation.sequence = m->sequence;
     q->u.operation.by_segment = m->by_segment;
+    q->u.operation.waited_ns = m->waited_ns;
     if (!get_call(m->call, &q->u.operation.call) ||
         !get_place(m->source, memory, &q->u.operation.source) ||
         !get_place(m->destination, memory, &q->u.operation.destination))
@@ -578,7 +580,7 @@ td_err td_wire_decode_reply(const uint8_t *bytes, size_t size, struct td_wire_me
         r->u.status.next = m->next;
         good = m->n_row <= TD_STATUS_ROWS_MAX;
         for (size_t i = 0; good && i < m->n_row; i++)
-            good = td_wire_get_row(m->row[i], &r->u.status.row[i]);
+            good = td_wire_get_row(m->row[i], memory, &r->u.status.row[i]);
         r->u.status.rows = good ? (uint32_t)m->n_row : 0;
         break;
     case TD_REPLY_ERROR:

@@ -32,8 +32,56 @@ static void put_job(const struct td_row_job *r, Torus__Client__RowJob *m)
     m->ranks = td_wire_put_bitmap(&r->ranks);
 }
 
+/* put_absents encodes the missing ranks that a row describes. */
+static void put_absents(const struct td_row_operation *r, struct td_wire_row *to)
+{
+    to->body.operation.n_absent = r->absents;
+    to->body.operation.absent = to->absents;
+    for (uint32_t i = 0; i < r->absents; i++) {
+        const struct td_row_absent *a = &r->absent[i];
+        Torus__Client__Absent *m = to->absents[i] = &to->absent[i];
+        torus__client__absent__init(m);
+        m->rank = a->rank;
+        m->job_rank = a->job_rank;
+        m->node = a->node;
+        m->health = a->health;
+        m->silent_ns = a->silent_ns;
+        m->pid = a->pid;
+        m->state = a->doing;
+        m->since_ns = a->since_ns;
+    }
+}
+
+static void put_record(const struct td_row_record *r, Torus__Client__RowRecord *m)
+{
+    m->job = td_wire_string(r->job);
+    m->uid = r->uid;
+    m->instance = r->instance;
+    m->size = r->size;
+    m->formed_ns = r->formed_ns;
+    m->ended_ns = r->ended_ns;
+    m->operations = r->operations;
+    m->waited_ns = r->waited_ns;
+    m->error = r->error;
+    m->text = td_wire_string(r->text);
+    m->failed_ns = r->failed_ns;
+}
+
+static void put_wait(const struct td_row_wait *r, Torus__Client__RowWait *m)
+{
+    m->instance = r->instance;
+    m->rank = r->rank;
+    m->node = r->node;
+    m->kind = r->kind;
+    m->pid = r->pid;
+    m->last = r->last;
+    m->waited_ns = r->waited_ns;
+    m->longest_ns = r->longest_ns;
+}
+
 static void put_operation(const struct td_row_operation *r, Torus__Client__RowOperation *m)
 {
+    m->instance = r->instance;
     m->job = td_wire_string(r->job);
     m->call = td_wire_string(r->call);
     m->group = r->group;
@@ -89,6 +137,7 @@ void td_wire_put_row(const struct td_status_row *row, struct td_wire_row *to)
     case TD_ROW_OPERATION:
         PUT(OPERATION, operation);
         put_operation(&row->u.operation, &to->body.operation);
+        put_absents(&row->u.operation, to);
         return;
     case TD_ROW_ROUTER:
         PUT(ROUTER, router);
@@ -107,6 +156,14 @@ void td_wire_put_row(const struct td_status_row *row, struct td_wire_row *to)
     case TD_ROW_PLAN:
         PUT(PLAN, plan);
         put_plan(&row->u.plan, &to->body.plan);
+        return;
+    case TD_ROW_RECORD:
+        PUT(RECORD, record);
+        put_record(&row->u.record, &to->body.record);
+        return;
+    case TD_ROW_WAIT:
+        PUT(WAIT, wait);
+        put_wait(&row->u.wait, &to->body.wait);
         return;
     }
 }
@@ -132,7 +189,59 @@ static bool get_peer(const Torus__Client__RowPeer *m, struct td_row_peer *r)
     return m->state <= TD_PEER_UNKNOWN;
 }
 
-static bool get_operation(const Torus__Client__RowOperation *m, struct td_row_operation *r)
+static bool get_absents(const Torus__Client__RowOperation *m, struct td_wire_memory *memory,
+                        struct td_row_operation *r)
+{
+    struct td_row_absent *absent =
+        m->n_absent <= TD_ROW_ABSENTS_MAX
+            ? td_wire_allocate(memory, (m->n_absent + 1) * sizeof *absent)
+            : NULL;
+    r->absents = (uint32_t)m->n_absent;
+    r->absent = absent;
+    for (uint32_t i = 0; absent && i < r->absents; i++) {
+        const Torus__Client__Absent *a = m->absent[i];
+        if (a->health > TD_PEER_UNKNOWN || a->state > 127)
+            return false;
+        absent[i] = (struct td_row_absent){.rank = a->rank,
+                                           .job_rank = a->job_rank,
+                                           .node = a->node,
+                                           .health = (enum td_peer_state)a->health,
+                                           .silent_ns = a->silent_ns,
+                                           .pid = a->pid,
+                                           .doing = a->state,
+                                           .since_ns = a->since_ns};
+    }
+    return absent != NULL;
+}
+
+static bool get_record(const Torus__Client__RowRecord *m, struct td_row_record *r)
+{
+    *r = (struct td_row_record){.job = m->job,
+                                .uid = m->uid,
+                                .instance = m->instance,
+                                .size = m->size,
+                                .formed_ns = m->formed_ns,
+                                .ended_ns = m->ended_ns,
+                                .operations = m->operations,
+                                .waited_ns = m->waited_ns,
+                                .failed_ns = m->failed_ns};
+    return td_wire_get_ending(m->error, m->text, &r->error, &r->text);
+}
+
+static void get_wait(const Torus__Client__RowWait *m, struct td_row_wait *r)
+{
+    *r = (struct td_row_wait){.instance = m->instance,
+                              .rank = m->rank,
+                              .node = m->node,
+                              .kind = m->kind,
+                              .pid = m->pid,
+                              .last = m->last,
+                              .waited_ns = m->waited_ns,
+                              .longest_ns = m->longest_ns};
+}
+
+static bool get_operation(const Torus__Client__RowOperation *m, struct td_wire_memory *memory,
+                          struct td_row_operation *r)
 {
     *r = (struct td_row_operation){.job = m->job,
                                    .call = m->call,
@@ -142,8 +251,9 @@ static bool get_operation(const Torus__Client__RowOperation *m, struct td_row_op
                                    .age_ns = m->age_ns,
                                    .running = m->running,
                                    .steps_done = m->steps_done,
-                                   .steps = m->steps};
-    return get_ranks(&m->arrived, m->size, &r->arrived);
+                                   .steps = m->steps,
+                                   .instance = m->instance};
+    return get_absents(m, memory, r) && get_ranks(&m->arrived, m->size, &r->arrived);
 }
 
 static bool get_router(const Torus__Client__RowRouter *m, struct td_row_router *r)
@@ -153,7 +263,8 @@ static bool get_router(const Torus__Client__RowRouter *m, struct td_row_router *
            get_numbers(m->number, m->n_number, m->n_number, r->number);
 }
 
-bool td_wire_get_row(const Torus__Client__Row *m, struct td_status_row *row)
+bool td_wire_get_row(const Torus__Client__Row *m, struct td_wire_memory *memory,
+                     struct td_status_row *row)
 {
     switch (m->body_case) {
     case TORUS__CLIENT__ROW__BODY_NODE:
@@ -182,7 +293,7 @@ bool td_wire_get_row(const Torus__Client__Row *m, struct td_status_row *row)
         return get_ranks(&m->job->ranks, m->job->size, &row->u.job.ranks);
     case TORUS__CLIENT__ROW__BODY_OPERATION:
         row->kind = TD_ROW_OPERATION;
-        return get_operation(m->operation, &row->u.operation);
+        return get_operation(m->operation, memory, &row->u.operation);
     case TORUS__CLIENT__ROW__BODY_ROUTER:
         row->kind = TD_ROW_ROUTER;
         return get_router(m->router, &row->u.router);
@@ -200,6 +311,13 @@ bool td_wire_get_row(const Torus__Client__Row *m, struct td_status_row *row)
                                            .sign = m->plan->sign,
                                            .age_ns = m->plan->age_ns};
         return get_numbers(m->plan->number, m->plan->n_number, TD_PLAN_NUMBERS, row->u.plan.number);
+    case TORUS__CLIENT__ROW__BODY_RECORD:
+        row->kind = TD_ROW_RECORD;
+        return get_record(m->record, &row->u.record);
+    case TORUS__CLIENT__ROW__BODY_WAIT:
+        row->kind = TD_ROW_WAIT;
+        get_wait(m->wait, &row->u.wait);
+        return true;
     case TORUS__CLIENT__ROW__BODY__NOT_SET:
     case _TORUS__CLIENT__ROW__BODY__CASE_IS_INT_SIZE:
         break;

@@ -5,6 +5,7 @@
 
 #include "client.pb-c.h"
 #include "model/message.h"
+#include "wire.h"
 
 /* struct td_wire_row: a row, encoded, with its body. */
 struct td_wire_row {
@@ -18,12 +19,16 @@ struct td_wire_row {
         Torus__Client__RowRouter router;
         Torus__Client__RowDirection direction;
         Torus__Client__RowPlan plan;
+        Torus__Client__RowRecord record;
+        Torus__Client__RowWait wait;
     } body;
+    Torus__Client__Absent absent[TD_ROW_ABSENTS_MAX], *absents[TD_ROW_ABSENTS_MAX];
 };
 
 /* td_wire_put_row borrows the strings, bitmaps and numbers of `row`. */
 void td_wire_put_row(const struct td_status_row *row, struct td_wire_row *to);
-/* td_wire_get_row returns false if a value is out of range. The row borrows from m. */
-bool td_wire_get_row(const Torus__Client__Row *m, struct td_status_row *row);
+/* td_wire_get_row returns false if a value is out of range. The row borrows from m and memory. */
+bool td_wire_get_row(const Torus__Client__Row *m, struct td_wire_memory *memory,
+                     struct td_status_row *row);
 
 #endif

@@ -11,12 +11,14 @@ void td_wire_put_arrive(const struct td_message_arrive *f, struct td_wire_form *
     m->greatest = td_wire_put_witness(&f->greatest, &form->witness[1]);
     m->no_room = f->no_room;
     m->survey = td_wire_put_survey(&f->survey, &form->survey);
+    m->last = f->last;
     m->payload = td_wire_put_payload(&f->payload);
 }
 
 bool td_wire_get_arrive(const Torus__Peer__Arrive *m, struct td_message_arrive *f)
 {
     f->no_room = m->no_room;
+    f->last = m->last;
     td_wire_get_survey(m->survey, &f->survey);
     return td_wire_get_witness(m->least, &f->least) &&
            td_wire_get_witness(m->greatest, &f->greatest) &&
@@ -37,11 +39,13 @@ bool td_wire_get_report(const Torus__Peer__Report *m, struct td_message_report *
 void td_wire_put_release(const struct td_message_release *f, struct td_wire_form *form)
 {
     Torus__Peer__Release *m = &form->release;
+    m->last = f->last;
     m->payload = td_wire_put_payload(&f->payload);
 }
 
 bool td_wire_get_release(const Torus__Peer__Release *m, struct td_message_release *f)
 {
+    f->last = m->last;
     return td_wire_get_payload(&m->payload, &f->payload);
 }
 
@@ -117,6 +121,7 @@ void td_wire_put_flood(const struct td_message_flood *f, struct td_wire_form *fo
     m->is_backward = f->is_backward;
     m->hops = f->hops;
     m->witness = td_wire_put_witness(&f->witness, &form->witness[0]);
+    m->last = f->last;
     m->payload = td_wire_put_payload(&f->payload);
 }
 
@@ -125,6 +130,7 @@ bool td_wire_get_flood(const Torus__Peer__Flood *m, struct td_message_flood *f)
     f->ring = m->ring;
     f->is_backward = m->is_backward;
     f->hops = m->hops;
+    f->last = m->last;
     return td_wire_get_witness(m->witness, &f->witness) &&
            td_wire_get_payload(&m->payload, &f->payload);
 }

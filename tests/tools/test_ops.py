@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torusctl ops with ranks that wait for one rank."""
+"""torusctl ops and stragglers with ranks that wait for one rank."""
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -9,6 +10,7 @@ import unittest
 
 CTL = os.path.abspath(sys.argv.pop(1))
 LATE = os.path.abspath(sys.argv.pop(1))
+STRAGGLE = os.path.abspath(sys.argv.pop(1))
 DEADLINE_S = 60
 CALLS = ["allreduce(sum, double, 1)", "scan(sum, double, 1000)", "gather(double, 1000, root 1)",
          "shrink"]
@@ -63,6 +65,71 @@ class Operations(unittest.TestCase):
             self.assertEqual(text.count("late: has not called"), 4)
             process.stdin.close()
             self.assertEqual(process.wait(DEADLINE_S), 0)
+
+    def test_the_cause_is_the_state_of_the_process(self):
+        process, socket = self.waiting("1", 4, "direct")
+        found = self.until(socket, lambda all: len(all) == 4 and
+                           all[0]["missing"] == [0] and
+                           all[0]["absent"][0]["cause"] == "late_rank")
+        absent = found[0]["absent"]
+        self.assertEqual([(a["rank"], a["node"], a["node_state"]) for a in absent], [(0, 0, "up")])
+        os.kill(absent[0]["pid"], signal.SIGSTOP)
+        found = self.until(socket, lambda all: all[0]["absent"][0]["cause"] == "stopped_process")
+        self.assertEqual(found[0]["absent"][0]["process_state"], "T")
+        self.assertIn(f"process {absent[0]['pid']} (late), is stopped (SIGSTOP", self.ops(socket))
+        os.kill(absent[0]["pid"], signal.SIGCONT)
+        process.stdin.close()
+        self.assertEqual(process.wait(DEADLINE_S), 0)
+
+    def stragglers(self, socket, *arguments):
+        done = subprocess.run([CTL, "stragglers", "--socket", socket, *arguments],
+                              capture_output=True, text=True, timeout=DEADLINE_S)
+        return done.returncode, done.stdout, done.stderr
+
+    def straggle(self, *options):
+        """Runs a job of 8 ranks on one node: rank 5 computes for 20 ms before each of 10 barriers.
+
+        Returns the process, the socket of its daemon, and how long rank 5 has computed in ns."""
+        process = subprocess.Popen([CTL, "emulate", "1", "--ranks", "8", *options, "--", STRAGGLE,
+                                    "5", "10", "20"], stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, text=True)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.stdin.close)
+        socket, computed = process.stdout.readline().split()[-2:]
+        return process, socket, int(computed)
+
+    def test_the_rank_that_made_others_wait_is_first(self):
+        for options in [], ["--set", "node.segments=no"]:
+            process, socket, computed = self.straggle(*options)
+            code, text, error = self.stragglers(socket, "--json")
+            self.assertEqual((code, error), (0, ""))
+            record = json.loads(text)
+            first = record["stragglers"][0]
+            self.assertEqual((record["version"], record["size"], record["error"]), (1, 8, 0))
+            self.assertEqual(record["calls"], 22)
+            self.assertEqual((first["rank"], first["node"]), (5, 0))
+            self.assertGreater(first["pid"], 0)
+            # the machine may be busy: the simulator's test has narrow bounds
+            self.assertGreater(first["waited_ns"], 7 * computed / 2)
+            self.assertLess(first["waited_ns"], 7 * computed * 10)
+            barrier = {k["kind"]: k for k in first["kinds"]}["barrier"]
+            self.assertGreaterEqual(barrier["last"], 5)
+            self.assertEqual(sum(k["waited_ns"] for k in first["kinds"]), first["waited_ns"])
+            self.assertEqual(sum(r["last"] for r in record["stragglers"]), record["calls"])
+            code, text, error = self.stragglers(socket, record["job"])
+            self.assertIn("22 calls; the ranks waited", text)
+            process.stdin.close()
+            self.assertEqual(process.wait(DEADLINE_S), 0)
+
+    def test_an_unknown_job_is_said(self):
+        process, socket, _ = self.straggle()
+        code, text, error = self.stragglers(socket, "nobody")
+        self.assertEqual((code, text), (1, ""))
+        self.assertIn("no record of a job nobody", error)
+        process.stdin.close()
+        self.assertEqual(process.wait(DEADLINE_S), 0)
 
     def test_nothing_in_flight_is_said(self):
         done = subprocess.run([CTL, "emulate", "1", "--", CTL, "ops"], capture_output=True,

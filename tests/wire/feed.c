@@ -97,6 +97,7 @@ static void look_at_row(const struct td_status_row *row)
     case TD_ROW_OPERATION:
         look(row->u.operation.job);
         look(row->u.operation.call);
+        assert_true(row->u.operation.absents <= TD_ROW_ABSENTS_MAX);
         look_at_bytes(row->u.operation.arrived.bits, row->u.operation.arrived.bytes);
         return;
     case TD_ROW_ROUTER:
@@ -106,6 +107,11 @@ static void look_at_row(const struct td_status_row *row)
         look(row->u.plan.kind);
         look(row->u.plan.precision);
         return;
+    case TD_ROW_RECORD:
+        look(row->u.record.job);
+        look(row->u.record.text);
+        return;
+    case TD_ROW_WAIT:
     case TD_ROW_DIRECTION:
         return;
     }

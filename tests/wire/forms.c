@@ -161,6 +161,8 @@ struct td_request some_request(enum td_request_kind kind)
         q.u.operation.destination = some_place();
         q.u.operation.timeout_ns = wide_signed();
         q.u.operation.sequence = wide();
+        q.u.operation.by_segment = wide();
+        q.u.operation.waited_ns = wide();
         if (td_call_has_counts(q.u.operation.call.kind)) {
             q.u.operation.from = some_counts();
             q.u.operation.to = some_counts();
@@ -245,13 +247,28 @@ static struct td_row_operation some_operation(void)
                                    .running = below(2),
                                    .steps_done = wide(),
                                    .steps = wide()};
+    static struct td_row_absent pool[4][TD_ROW_ABSENTS_MAX];
+    static unsigned turn;
+    struct td_row_absent *absent = pool[turn++ % 4];
     row.arrived = some_ranks(row.size);
+    row.instance = draw();
+    row.absents = (uint32_t)below(TD_ROW_ABSENTS_MAX + 1);
+    row.absent = absent;
+    for (uint32_t i = 0; i < row.absents; i++)
+        absent[i] = (struct td_row_absent){.rank = wide32(),
+                                           .job_rank = wide32(),
+                                           .node = wide32(),
+                                           .health = (enum td_peer_state)below(TD_PEER_UNKNOWN + 1),
+                                           .silent_ns = wide(),
+                                           .pid = wide(),
+                                           .doing = (uint32_t)below(128),
+                                           .since_ns = wide()};
     return row;
 }
 
 static struct td_status_row some_row(void)
 {
-    struct td_status_row row = {.kind = (enum td_row_kind)(1 + below(TD_ROW_PLAN))};
+    struct td_status_row row = {.kind = (enum td_row_kind)(1 + below(TD_ROW_WAIT))};
     switch (row.kind) {
     case TD_ROW_NODE:
         row.u.node = (struct td_row_node){wide32(), wide32(), text(100)};
@@ -292,6 +309,29 @@ static struct td_status_row some_row(void)
         row.u.plan.sign = (int32_t)wide_signed();
         row.u.plan.age_ns = wide();
         fill_numbers(row.u.plan.number, TD_PLAN_NUMBERS);
+        break;
+    case TD_ROW_RECORD:
+        row.u.record = (struct td_row_record){.job = text(TD_NAME_MAX - 1),
+                                              .uid = wide(),
+                                              .instance = draw(),
+                                              .size = wide32(),
+                                              .formed_ns = wide(),
+                                              .ended_ns = wide(),
+                                              .operations = wide(),
+                                              .waited_ns = wide(),
+                                              .error = some_error(),
+                                              .text = text(200),
+                                              .failed_ns = wide()};
+        break;
+    case TD_ROW_WAIT:
+        row.u.wait = (struct td_row_wait){.instance = draw(),
+                                          .rank = wide32(),
+                                          .node = wide32(),
+                                          .kind = wide32(),
+                                          .pid = wide(),
+                                          .last = wide(),
+                                          .waited_ns = wide(),
+                                          .longest_ns = wide()};
         break;
     }
     return row;

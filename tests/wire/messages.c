@@ -75,9 +75,10 @@ static const struct field of_refuse[] = {F(refuse, token), FAILURE(refuse, error
 static const struct field of_members[] = {
     F(members, uid),   NAME(members, name), F(members, size),  F(members, is_last_piece),
     F(members, minor), F(members, epoch),   RUNS(members, run)};
-static const struct field of_arrive[] = {F(arrive, least), F(arrive, greatest), F(arrive, no_room),
-                                         F(arrive, survey), PAYLOAD(arrive, payload)};
-static const struct field of_release[] = {PAYLOAD(release, payload)};
+static const struct field of_arrive[] = {F(arrive, least),   F(arrive, greatest),
+                                         F(arrive, no_room), F(arrive, survey),
+                                         F(arrive, last),    PAYLOAD(arrive, payload)};
+static const struct field of_release[] = {F(release, last), PAYLOAD(release, payload)};
 static const struct field of_waiting[] = {BITMAP(waiting, arrived, TD_BITMAP_BYTES_MAX),
                                           F(waiting, reply_requested)};
 static const struct field of_appeal[] = {FAILURE(appeal, error), TEXT(appeal, text),
@@ -93,8 +94,9 @@ static const struct field of_delivered[] = {F(delivered, ticket)};
 static const struct field of_resume[] = {F(resume, packets_received), F(resume, reply_requested),
                                          F(resume, incarnation),      F(resume, first),
                                          F(resume, first_packet),     F(resume, given_up)};
-static const struct field of_flood[] = {F(flood, ring), F(flood, is_backward), F(flood, hops),
-                                        F(flood, witness), PAYLOAD(flood, payload)};
+static const struct field of_flood[] = {F(flood, ring), F(flood, is_backward),
+                                        F(flood, hops), F(flood, witness),
+                                        F(flood, last), PAYLOAD(flood, payload)};
 static const struct field of_shrink_ask[] = {
     F(shrink_ask, shrink), F(shrink_ask, view), BITMAP(shrink_ask, lost, TD_BITMAP_BYTES_MAX),
     F(shrink_ask, is_last_call), F(shrink_ask, gave_up_receiver)};

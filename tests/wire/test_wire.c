@@ -122,6 +122,8 @@ static void same_request(const struct td_request *a, const struct td_request *b)
         same_place(&a->u.operation.destination, &b->u.operation.destination);
         SAME(u.operation.timeout_ns);
         SAME(u.operation.sequence);
+        SAME(u.operation.by_segment);
+        SAME(u.operation.waited_ns);
         same_description(&a->u.operation.description, &b->u.operation.description);
         SAME(u.operation.group);
         same_counts(&a->u.operation.from, &b->u.operation.from);
@@ -177,6 +179,45 @@ static void same_operation(const struct td_row_operation *a, const struct td_row
     SAME(steps_done);
     SAME(steps);
     same_set(&a->arrived, &b->arrived);
+    SAME(instance);
+    SAME(absents);
+    for (uint32_t i = 0; i < a->absents; i++) {
+        SAME(absent[i].rank);
+        SAME(absent[i].job_rank);
+        SAME(absent[i].node);
+        SAME(absent[i].health);
+        SAME(absent[i].silent_ns);
+        SAME(absent[i].pid);
+        SAME(absent[i].doing);
+        SAME(absent[i].since_ns);
+    }
+}
+
+static void same_record(const struct td_row_record *a, const struct td_row_record *b)
+{
+    SAME_TEXT(job);
+    SAME(uid);
+    SAME(instance);
+    SAME(size);
+    SAME(formed_ns);
+    SAME(ended_ns);
+    SAME(operations);
+    SAME(waited_ns);
+    SAME(error);
+    SAME_TEXT(text);
+    SAME(failed_ns);
+}
+
+static void same_wait(const struct td_row_wait *a, const struct td_row_wait *b)
+{
+    SAME(instance);
+    SAME(rank);
+    SAME(node);
+    SAME(kind);
+    SAME(pid);
+    SAME(last);
+    SAME(waited_ns);
+    SAME(longest_ns);
 }
 
 static void same_row(const struct td_status_row *a, const struct td_status_row *b)
@@ -232,6 +273,12 @@ static void same_row(const struct td_status_row *a, const struct td_status_row *
         SAME(u.plan.age_ns);
         for (uint32_t i = 0; i < TD_PLAN_NUMBERS; i++)
             SAME(u.plan.number[i]);
+        break;
+    case TD_ROW_RECORD:
+        same_record(&a->u.record, &b->u.record);
+        break;
+    case TD_ROW_WAIT:
+        same_wait(&a->u.wait, &b->u.wait);
         break;
     }
 }

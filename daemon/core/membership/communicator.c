@@ -14,6 +14,7 @@
 #include "core/net/fabric.h"
 #include "core/net/session.h"
 #include "succession.h"
+#include "waits.h"
 
 static bool advance(struct td_core *core, struct td_task *task);
 
@@ -103,7 +104,8 @@ struct td_communicator *td_communicator_create(struct td_core *core, uint64_t in
     c->rank_token = rank_token;
     c->members_from = from;
     for (uint32_t i = 0; i < c->ranks; i++)
-        c->seat[i].rank = td_group_rank(&c->group, c->slot, i);
+        c->seat[i] =
+            (struct td_seat){.rank = td_group_rank(&c->group, c->slot, i), .called_at = core->now};
     for (uint32_t s = 0; s < c->group.slots; s++)
         if (s != c->slot)
             td_link_watch(core, c->group.node[s]);
@@ -115,6 +117,9 @@ struct td_communicator *td_communicator_create(struct td_core *core, uint64_t in
     td_account_add(core, c->account, TD_HOLD_MEMORY, c->charged);
     c->next = core->communicators;
     core->communicators = c;
+    if (parent)
+        c->world = parent->world;
+    td_waits_open(core, c);
     td_core_queue(core, &c->task);
     return c;
 }
@@ -126,6 +131,7 @@ static void destroy(struct td_core *core, struct td_communicator *c)
         link = &(*link)->next;
     *link = c->next;
     td_communicator_note_gone(core, c->instance);
+    td_waits_close(core, c);
     for (uint32_t s = 0; s < c->group.slots; s++)
         if (s != c->slot)
             td_link_unwatch(core, c->group.node[s]);
@@ -491,6 +497,7 @@ static bool advance(struct td_core *core, struct td_task *task)
         return false;
     if (c->has_segment && td_communicator_broken(c)) {
         c->has_segment = false;
+        td_waits_segment(core, c);
         td_core_act(core, TD_ACTION_CLOSE_SEGMENT)->u.segment.group = c->number;
         if (!td_core_room(core))
             return false;

@@ -25,6 +25,8 @@ struct td_seat {
     struct td_client *client; /* NULL unless assigned or taken; NULL too if it died meanwhile */
     uint64_t join;            /* its request */
     uint64_t next_sequence;   /* of its next operation */
+    uint64_t pid;             /* of the process that has or had the seat; 0: none had it */
+    td_time called_at;        /* its last request for an operation, or its join */
 };
 
 /* struct td_call_tree: the tree of calls from one root, kept for the next. */
@@ -86,6 +88,7 @@ struct td_communicator {
     /* the operations that this node knows to stand still (operation/stall.h) */
     uint8_t stalled[TD_STALLS_MAX / 8];
     struct td_plan *plans;
+    struct td_waits_job *waits; /* the job's record (waits.h), or NULL */
 
     /* Bitmaps of the ranks and slots that are lost for good: by proof, or by an epoch. They only
      * grow (shrink.h). */

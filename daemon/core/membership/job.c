@@ -250,6 +250,7 @@ static void seat_local(struct td_core *core, struct td_communicator *c)
         if (j->registry != j->granter)
             leave_registry(core, j);
         seat->client = td_client_find(core, j->client);
+        seat->pid = seat->client ? seat->client->pid : 0;
         if (seat->client)
             seat->client->groups++;
         seat->join = j->request;

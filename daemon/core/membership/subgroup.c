@@ -64,6 +64,7 @@ static void inherit_seats(struct td_core *core, struct td_communicator *c,
         uint32_t slot = 0, local = 0;
         td_group_locate(&parent->group, (uint32_t)members[c->seat[i].rank], &slot, &local);
         c->seat[i].client = parent->seat[local].client;
+        c->seat[i].pid = parent->seat[local].pid;
         if (c->seat[i].client)
             c->seat[i].client->groups++;
         if (td_seat_occupied(&parent->seat[local]))
@@ -100,7 +101,6 @@ static struct td_communicator *make(struct td_core *core, const struct td_commun
     td_core_free(core, c->rank_node);
     c->rank_node = NULL; /* every member has the list: it is not sent */
     c->index = TD_GROUP_MADE;
-    c->world = parent->world;
     c->member = member;
     inherit_seats(core, c, parent, members);
     return c;

@@ -309,6 +309,7 @@ static void announce(struct td_core *core, struct td_operation *o)
     a->u.tree.message.u.arrive = (struct td_message_arrive){.least = o->least,
                                                             .greatest = o->greatest,
                                                             .no_room = o->scratch_lacking,
+                                                            .last = o->last,
                                                             .survey = survey};
     td_operation_view(o, &a->u.tree.view);
     if (carries_up(o) && !o->scratch_lacking)

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "core/membership/endings.h"
+#include "core/membership/waits.h"
+#include "gate.h"
 #include "model/plan_call.h"
 #include "stall.h"
 
@@ -334,6 +336,7 @@ static void arrive(struct td_core *core, struct td_client *client, struct td_com
         refuse(core, client, q->id, error, text);
         return;
     }
+    uint64_t waited = q->u.operation.waited_ns;
     seat->next_sequence++;
     o->by_segment = q->u.operation.by_segment;
     o->arrived++;
@@ -341,6 +344,11 @@ static void arrive(struct td_core *core, struct td_client *client, struct td_com
     td_arrival_transition(a, TD_ARRIVAL_CALL);
     a->client = client->id;
     a->request = q->id;
+    a->at = core->now - (waited < core->now ? waited : core->now);
+    seat->called_at = core->now;
+    if (a->at < o->started_at)
+        o->started_at = a->at;
+    o->last = seat->rank + 1;
     a->source = b.region[0];
     a->destination = b.region[1];
     o->source[local] = memory_of(&b, 0, &q->u.operation.source);
@@ -415,6 +423,68 @@ void td_arrival_request(struct td_core *core, struct td_client *client, const st
     }
     arrive(core, client, c, seat, q);
 }
+
+/* ---- waiting ---- */
+
+/* waited adds up how long the local ranks have waited, without the rank `except`. It returns true
+ * if that one is a local rank. */
+static bool waited(const struct td_core *core, const struct td_operation *o, uint32_t except,
+                   struct td_charge *charge)
+{
+    const struct td_communicator *c = o->communicator;
+    bool is_local = false;
+    for (uint32_t i = 0; i < c->ranks; i++) {
+        if (c->seat[i].rank == except)
+            is_local = true;
+        else if (o->arrival[i].state == TD_ARRIVAL_WAITING) {
+            uint64_t ns = core->now - o->arrival[i].at;
+            charge->ns += ns;
+            if (ns > charge->longest_ns)
+                charge->longest_ns = ns;
+        }
+    }
+    return is_local;
+}
+
+void td_arrival_released(struct td_core *core, struct td_operation *o)
+{
+    struct td_charge charge = {0};
+    if (!o->communicator->waits || o->last == 0)
+        return;
+    charge.last = waited(core, o, o->last - 1, &charge);
+    o->communicator->waits->operations++;
+    td_waits_charge(o->communicator, o->last - 1, o->least.call.kind, &charge);
+}
+
+void td_arrival_failed(struct td_core *core, struct td_operation *o)
+{
+    struct td_communicator *c = o->communicator;
+    uint8_t *bits = td_core_pad(core, td_bit_bytes(c->group.size));
+    struct td_charge charge = {0};
+    if (!c->waits || !o->witnesses || !bits)
+        return;
+    td_gate_arrived(o, bits);
+    bool lost =
+        (c->state == TD_COMMUNICATOR_LOST_RANK || c->state == TD_COMMUNICATOR_LOST_RANK_SETTLED) &&
+        c->lost < c->group.size && !td_bit(bits, c->lost);
+    uint32_t absent = 0;
+    for (uint32_t r = 0; r < c->group.size; r++)
+        absent += !td_bit(bits, r);
+    waited(core, o, UINT32_MAX, &charge);
+    c->waits->operations++;
+    if (lost) {
+        td_waits_charge(c, c->lost, o->least.call.kind, &charge);
+        return;
+    }
+    if (absent == 0)
+        return;
+    charge.ns /= absent;
+    for (uint32_t r = 0; r < c->group.size; r++)
+        if (!td_bit(bits, r))
+            td_waits_charge(c, r, o->least.call.kind, &charge);
+}
+
+/* ---- cancellation ---- */
 
 static void cancel(struct td_core *core, struct td_operation *o, const char *text)
 {

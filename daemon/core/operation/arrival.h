@@ -9,6 +9,11 @@
 /* td_arrival_request handles the call of a local rank. */
 void td_arrival_request(struct td_core *core, struct td_client *client,
                         const struct td_request *request);
+/* td_arrival_released charges the last rank with the time that the local ranks have waited;
+ * td_arrival_failed charges the lost rank, or those that have not arrived, for an operation that
+ * ends with an error before its release. */
+void td_arrival_released(struct td_core *core, struct td_operation *o);
+void td_arrival_failed(struct td_core *core, struct td_operation *o);
 /* td_arrival_cancel appeals for the end of the operation that a request began, if it waits. */
 void td_arrival_cancel(struct td_core *core, struct td_client *client, uint64_t request);
 /* td_arrival_witness compares a call that a rank has made with those before it. It appeals at the

@@ -76,6 +76,7 @@ void td_flood_message(struct td_core *core, struct td_operation *o, uint32_t fro
         td_session_send(core, from, &none);
         return;
     }
+    o->last = m->last;
     held->ring = m->ring;
     held->sign = m->is_backward;
     held->hop = m->hops;
@@ -185,6 +186,7 @@ static bool send_block(struct td_core *core, struct td_operation *o, uint32_t ri
                                           .is_backward = sign,
                                           .hops = hop,
                                           .witness = o->least,
+                                          .last = o->last,
                                           .payload = {payload, bytes}};
     td_session_send(core, neighbour(o, ring, sign), &m);
     return true;

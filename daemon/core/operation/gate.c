@@ -52,6 +52,7 @@ static void handle_arrive(struct td_core *core, struct td_operation *o, uint32_t
         return;
     }
     o->children_arrived |= 1u << child;
+    o->last = arrive->last;
     o->scratch_lacking = o->scratch_lacking || arrive->no_room;
     if (!arrive->no_room && o->spare_at == TD_TIME_NEVER &&
         o->communicator->minor >= TD_MINOR_WITHOUT_SCRATCH) {
@@ -173,6 +174,7 @@ static void handle_release(struct td_core *core, struct td_operation *o, uint32_
         return;
     }
     td_operation_transition(o, TD_OPERATION_RELEASE);
+    o->last = m->u.release.last;
     if (payload->bytes) {
         o->release = td_arena_alloc(core->arena, payload->bytes);
         o->release_bytes = payload->bytes;

@@ -10,6 +10,8 @@
 #include "core/net/inflight.h"
 #include "admission.h"
 #include "approach.h"
+#include "arrival.h"
+#include "core/membership/waits.h"
 #include "flood.h"
 #include "gate.h"
 #include "core/net/link.h"
@@ -209,12 +211,16 @@ void td_operation_in_flight_end(struct td_core *core, struct td_operation *o)
 /* ---- ending ---- */
 
 /* end_badly drops what is queued of an operation that has failed, and queues its replies. */
-static void end_badly(struct td_core *core, struct td_operation *o, td_err error, const char *text)
+static void end_badly(struct td_core *core, struct td_operation *o, bool was_released, td_err error,
+                      const char *text)
 {
     const struct td_communicator *c = o->communicator;
     if (c->index == TD_GROUP_MADE && o->sequence == 0) /* ranks may still come to create it */
         td_endings_note(core, c->instance, 0, error, text);
+    td_waits_failed(core, o->communicator, error, text);
     o->error = error;
+    if (!was_released)
+        td_arrival_failed(core, o);
     o->text = td_arena_alloc(core->arena, TD_TEXT_MAX);
     if (o->text)
         snprintf(o->text, TD_TEXT_MAX, "%s", text);
@@ -226,8 +232,9 @@ void td_operation_fail(struct td_core *core, struct td_operation *o, td_err erro
 {
     if (o->state >= TD_OPERATION_ENDING)
         return;
+    bool was_released = o->state >= TD_OPERATION_RELEASED;
     td_operation_transition(o, TD_OPERATION_FAIL);
-    end_badly(core, o, error, text);
+    end_badly(core, o, was_released, error, text);
 }
 
 void td_operation_fail_busy(struct td_core *core, struct td_operation *o)
@@ -245,7 +252,7 @@ void td_operation_verdict(struct td_core *core, struct td_operation *o, td_err e
     if (o->state >= TD_OPERATION_RELEASED)
         return;
     td_operation_transition(o, TD_OPERATION_VERDICT);
-    end_badly(core, o, error, text);
+    end_badly(core, o, false, error, text);
 }
 
 void td_operation_appeal(struct td_core *core, struct td_operation *o, td_err error,
@@ -369,7 +376,7 @@ static void notify_children(struct td_core *core, struct td_operation *o)
         td_operation_start_message(o, good ? TD_MESSAGE_RELEASE : TD_MESSAGE_VERDICT,
                                    &a->u.tree.message);
         if (good)
-            td_message_load(&a->u.tree.message, NULL, 0);
+            a->u.tree.message.u.release = (struct td_message_release){.last = o->last};
         else
             a->u.tree.message.u.verdict =
                 (struct td_message_verdict){.error = o->error, .text = text};
@@ -400,6 +407,7 @@ static void succeed(struct td_core *core, struct td_operation *o)
 /* begin delivers the payload that came with the release, and passes the release on. */
 static void begin(struct td_core *core, struct td_operation *o)
 {
+    td_arrival_released(core, o);
     if (td_admission_rides(o) && !td_admission_deliver(core, o)) {
         td_operation_fail_busy(core, o);
         return;

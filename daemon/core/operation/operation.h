@@ -25,6 +25,7 @@ struct td_arrival {
     uint32_t client;
     uint64_t request;
     struct td_region *source, *destination;
+    td_time at; /* when the rank called */
 };
 
 struct td_operation {
@@ -41,6 +42,7 @@ struct td_operation {
     struct td_memory *source, *destination; /* [local ranks] */
     uint32_t arrived;          /* local ranks that have arrived, and those that never will */
     uint32_t children_arrived; /* mask */
+    uint32_t last;             /* the rank that arrived last, plus 1; 0: unknown */
     uint32_t witnesses;        /* calls compared so far */
     struct td_witness least, greatest; /* of them */
     struct td_plan *plan;              /* the plan that the call executes or agrees on */

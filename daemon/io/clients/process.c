@@ -2,6 +2,10 @@
 #include "process.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -20,6 +24,24 @@ static int pidfd_of(int socket, int pid)
     if (errno == EMFILE || errno == ENFILE || pid <= 0)
         return -1;
     return (int)syscall(SYS_pidfd_open, pid, 0); /* close-on-exec, as all pidfds */
+}
+
+char td_process_state(uint64_t pid)
+{
+    char path[40], text[256];
+    if (pid == 0)
+        return 0;
+    snprintf(path, sizeof path, "/proc/%llu/stat", (unsigned long long)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) /* /proc may hide other users' processes */
+        return kill((pid_t)pid, 0) < 0 && errno == ESRCH ? 'X' : 0;
+    ssize_t got = read(fd, text, sizeof text - 1);
+    close(fd);
+    if (got <= 0)
+        return got < 0 && errno == ESRCH ? 'X' : 0;
+    text[got] = '\0';
+    const char *end = strrchr(text, ')'); /* of the program's name, which may have any letters */
+    return end && end[1] == ' ' && end[2] > ' ' && end[2] < 127 ? end[2] : 0;
 }
 
 static void on_poll(uv_poll_t *poll, int error, int events)

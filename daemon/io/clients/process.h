@@ -15,6 +15,7 @@
 #define TD_IO_CLIENTS_PROCESS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <uv.h>
 
 struct td_process {
@@ -25,6 +26,9 @@ struct td_process {
     void *user;
 };
 
+/* td_process_state returns the state of a process of this PID namespace, a letter of proc(5): X if
+ * there is none, 0 if it cannot be read. */
+char td_process_state(uint64_t pid);
 /* td_process_watch calls `ended` once, when the process at the other end of a connected Unix socket
  * has ended. It returns false if that cannot be noticed: its process number is unknown (a container
  * of another PID namespace, on a kernel before 6.5), or no descriptor is left. td_process_unwatch

@@ -11,6 +11,7 @@
 #include "segment/segment.h"
 
 enum { SEGMENTS_MAX = 4096, BUCKETS = 256 };
+#define WAITS_NS_MAX (UINT64_MAX / 4096) /* more is nonsense, and would overflow sums */
 
 struct segment {
     struct segment *next;
@@ -103,6 +104,20 @@ void td_segments_close(struct td_segments *s, uint32_t group)
     struct segment **link = find(s, group);
     if (*link)
         end(s, link);
+}
+
+bool td_segments_waits(void *segments, uint32_t group, uint32_t rank, uint32_t kind, uint64_t *last,
+                       uint64_t *ns)
+{
+    const struct segment *g = *find(segments, group);
+    struct td_segment view;
+    if (!g || !g->memory || rank >= g->ranks || kind >= TD_SEGMENT_KINDS)
+        return false;
+    td_segment_open(&view, g->memory, g->ranks);
+    td_segment_waits(&view, rank, kind, last, ns);
+    if (*ns > WAITS_NS_MAX)
+        *ns = 0;
+    return *last > 0 || *ns > 0;
 }
 
 void td_segments_destroy(struct td_segments *s)

@@ -6,6 +6,7 @@
 #ifndef TD_IO_CLIENTS_SEGMENTS_H
 #define TD_IO_CLIENTS_SEGMENTS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct td_regions;
@@ -21,5 +22,11 @@ int td_segments_share(struct td_segments *s, uint32_t group, uint32_t ranks, uin
 void td_segments_shared(struct td_segments *s, uint32_t group);
 /* td_segments_close ends a segment: the ranks make their calls by request from now on. */
 void td_segments_close(struct td_segments *s, uint32_t group);
+/* td_segments_waits reads how many calls of a kind a rank of the group was the last to make in its
+ * segment, and how long the others waited for it then. It returns false if there is nothing, or no
+ * segment. The processes of the job may have written anything there. `segments` is a struct
+ * td_segments. */
+bool td_segments_waits(void *segments, uint32_t group, uint32_t rank, uint32_t kind, uint64_t *last,
+                       uint64_t *ns);
 
 #endif

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "inspect.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "libtorus/status.h"
+
+json_t *ins_text(const char *text)
+{
+    char plain[TD_TEXT_MAX] = "";
+    json_t *j = json_string(text ? text : "");
+    for (size_t i = 0; !j && text && text[i] && i + 1 < sizeof plain; i++)
+        plain[i] = text[i] >= ' ' && text[i] < 127 ? text[i] : '?';
+    return j ? j : json_string(plain);
+}
+
+json_t *ins_ranks(const struct td_bitmap *set, uint32_t size, bool value)
+{
+    json_t *list = json_array();
+    for (uint32_t r = 0; r < size && r / 8 < set->bytes; r++)
+        if ((set->bits[r / 8] >> r % 8 & 1) == value)
+            json_array_append_new(list, json_integer(r));
+    return list;
+}
+
+json_t *ins_rows(torus_context *c, uint32_t section,
+                 json_t *(*row_json)(const struct td_status_row *row))
+{
+    json_t *list = json_array();
+    struct tl_listing listing = {0};
+    do {
+        static struct td_reply reply;
+        if (tl_status_next(c, section, &listing, &reply) != TORUS_OK) {
+            json_decref(list);
+            return NULL;
+        }
+        for (uint32_t i = 0; i < reply.u.status.rows; i++) {
+            json_t *row = row_json(&reply.u.status.row[i]);
+            if (row)
+                json_array_append_new(list, row);
+        }
+    } while (listing.cursor);
+    return list;
+}
+
+json_int_t ins_number(const json_t *object, const char *key)
+{
+    return json_integer_value(json_object_get(object, key));
+}
+
+const char *ins_string(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text ? text : "";
+}
+
+void ins_print(const json_t *all)
+{
+    json_dumpf(all, stdout, JSON_INDENT(2));
+    putchar('\n');
+}
+
+void ins_duration(char *text, size_t bytes, json_int_t ns)
+{
+    double s = 1e-9 * (double)ns;
+    if (s < 1e-3)
+        snprintf(text, bytes, "%.0fus", 1e6 * s);
+    else if (s < 1)
+        snprintf(text, bytes, "%.0fms", 1e3 * s);
+    else if (s < 60)
+        snprintf(text, bytes, "%.1fs", s);
+    else if (s < 3600)
+        snprintf(text, bytes, "%.1fm", s / 60);
+    else
+        snprintf(text, bytes, "%.1fh", s / 3600);
+}
+
+void ins_clock(char *text, size_t bytes, json_int_t ns)
+{
+    enum { DAY_S = 86400 };
+    time_t at = time(NULL) - (time_t)(ns / 1000000000);
+    struct tm tm;
+    bool good = localtime_r(&at, &tm) &&
+                strftime(text, bytes, ns / 1000000000 < DAY_S ? "%H:%M:%S" : "%F %H:%M:%S", &tm);
+    if (!good)
+        snprintf(text, bytes, "?");
+}
+
+void ins_rank_runs(char *text, size_t bytes, const json_t *list)
+{
+    enum { MOST = 40 };
+    size_t count = json_array_size(list), length = 0;
+    for (size_t i = 0, end = 0; i < count; i = end) {
+        json_int_t first = json_integer_value(json_array_get(list, i)), last = first;
+        for (end = i + 1; end < count && json_integer_value(json_array_get(list, end)) == last + 1;
+             end++)
+            last++;
+        if (length > MOST) {
+            snprintf(text + length, bytes - length, " and %zu more", count - i);
+            return;
+        }
+        snprintf(text + length, bytes - length, first == last ? "%s%lld" : "%s%lld-%lld",
+                 i ? "," : "", (long long)first, (long long)last);
+        length = strlen(text);
+    }
+}

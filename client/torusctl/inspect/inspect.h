@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* inspect: what the commands share that show the state of daemons. Rows become JSON objects; the
+ * text for people is made from them. */
+#ifndef TORUSCTL_INSPECT_H
+#define TORUSCTL_INSPECT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "model/message.h"
+#include "torus/torus.h"
+
+/* ---- rows ---- */
+
+/* ins_rows returns all rows of a section of the status (enum td_status_section) as `row_json`
+ * makes them; NULL on an error, which torus_last_error has. */
+json_t *ins_rows(torus_context *c, uint32_t section,
+                 json_t *(*row_json)(const struct td_status_row *row));
+/* ins_text returns a JSON string; names of jobs and programs need not be valid UTF-8. */
+json_t *ins_text(const char *text);
+/* ins_ranks returns the list of the ranks of a group of `size` whose bit in a set is `value`. */
+json_t *ins_ranks(const struct td_bitmap *set, uint32_t size, bool value);
+/* ins_number returns the integer with this key, 0 without it; ins_string the string, or "". */
+json_int_t ins_number(const json_t *object, const char *key);
+const char *ins_string(const json_t *object, const char *key);
+/* ins_print prints an object as JSON, and a newline. */
+void ins_print(const json_t *all);
+
+/* ---- text ---- */
+
+/* ins_duration writes a time in ns as 12us, 340ms, 12.5s, 2.5m or 3.0h. */
+void ins_duration(char *text, size_t bytes, json_int_t ns);
+/* ins_clock writes the local time of `ns` ago, such as 03:12:45, with the date if it is a day or
+ * more. */
+void ins_clock(char *text, size_t bytes, json_int_t ns);
+/* ins_rank_runs writes ranks as 0-3,7, or 0-3,7 and 5 more. */
+void ins_rank_runs(char *text, size_t bytes, const json_t *list);
+
+#endif

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* torusctl ops: the operations in flight, and what each waits for. */
+#include <stdio.h>
+#include <string.h>
+
+#include "collect.h"
+#include "inspect.h"
+#include "torusctl/torusctl.h"
+
+/* ---- causes ---- */
+
+/* cause_of returns the cause for which a rank has not called, as JSON names it. */
+static const char *cause_of(const json_t *absent)
+{
+    char state = ins_string(absent, "process_state")[0];
+    if (strcmp(ins_string(absent, "node_state"), "up") != 0)
+        return "silent_node";
+    if (state == 'T' || state == 't')
+        return "stopped_process";
+    if (state == 'Z' || state == 'X')
+        return "dead_process";
+    if (state == 'D')
+        return "blocked_process";
+    return ins_number(absent, "pid") ? "late_rank" : "unknown";
+}
+
+/* add_causes adds to each missing rank that is described its cause, and since when. */
+static void add_causes(json_t *operation)
+{
+    json_t *list = json_object_get(operation, "absent");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        json_t *a = json_array_get(list, i);
+        json_object_set_new(a, "cause", json_string(cause_of(a)));
+        if (ins_number(a, "since_ns") == 0)
+            json_object_del(a, "since_ns");
+    }
+}
+
+/* state_text returns what a process does, for people. */
+static const char *state_text(char state)
+{
+    switch (state) {
+    case 'T':
+        return "is stopped (SIGSTOP; SIGCONT continues it)";
+    case 't':
+        return "is stopped by a debugger";
+    case 'Z':
+    case 'X':
+        return "is dead";
+    case 'D':
+        return "is blocked in the kernel (state D: a disk or a network file system)";
+    case 'R':
+        return "runs and has not called";
+    case 'S':
+    case 'I':
+        return "sleeps outside of torusd and has not called";
+    default:
+        return "has not called";
+    }
+}
+
+/* program_of returns the program of a rank of this node, or "". */
+static const char *program_of(const json_t *operation, const json_t *absent)
+{
+    const json_t *here = json_object_get(operation, "here");
+    for (size_t i = 0; i < json_array_size(here); i++)
+        if (ins_number(json_array_get(here, i), "pid") == ins_number(absent, "pid"))
+            return ins_string(json_array_get(here, i), "program");
+    return "";
+}
+
+static void print_cause(const json_t *o, const json_t *a)
+{
+    char waited[32], since[32], called[64] = "", age[32];
+    long long rank = (long long)ins_number(a, "rank"), node = (long long)ins_number(a, "node");
+    ins_duration(waited, sizeof waited, ins_number(o, "age_ns"));
+    ins_clock(since, sizeof since, ins_number(o, "age_ns"));
+    if (strcmp(ins_string(a, "cause"), "silent_node") == 0) {
+        ins_duration(age, sizeof age, ins_number(a, "silent_ns"));
+        bool known = ins_number(a, "silent_ns") > 0;
+        printf("  cause     rank %lld: node %lld %s%s\n", rank, node,
+               known ? "has been silent for " : "is not connected", known ? age : "");
+        return;
+    }
+    if (ins_number(a, "pid") == 0) {
+        printf("  cause     rank %lld on node %lld has not called\n", rank, node);
+        return;
+    }
+    if (ins_number(a, "since_ns")) {
+        ins_duration(age, sizeof age, ins_number(a, "since_ns"));
+        snprintf(called, sizeof called, "; its last call was %s ago", age);
+    }
+    printf("  cause     rank %lld on node %lld, process %lld (%s), %s\n"
+           "            the others have waited for %s, since %s%s\n",
+           rank, node, (long long)ins_number(a, "pid"), program_of(o, a),
+           state_text(ins_string(a, "process_state")[0]), waited, since, called);
+}
+
+/* ---- operations ---- */
+
+/* is_in returns true if a rank is in a list. */
+static bool is_in(const json_t *list, json_int_t rank)
+{
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (json_integer_value(json_array_get(list, i)) == rank)
+            return true;
+    return false;
+}
+
+/* add_here adds to each operation its ranks on this node: [{rank, pid, program, arrived}]. */
+static void add_here(json_t *operations, const json_t *clients)
+{
+    for (size_t i = 0; i < json_array_size(operations); i++) {
+        json_t *o = json_array_get(operations, i), *here = json_array();
+        for (size_t k = 0; k < json_array_size(clients); k++) {
+            const json_t *c = json_array_get(clients, k);
+            json_t *rank = json_object_get(c, "rank");
+            if (json_equal(json_object_get(c, "job"), json_object_get(o, "job")) &&
+                json_equal(json_object_get(c, "seat"), json_object_get(o, "group")) &&
+                json_integer_value(rank) >= 0 && !json_is_true(json_object_get(c, "joining")))
+                json_array_append_new(
+                    here,
+                    json_pack("{s:O s:O s:O s:b}", "rank", rank, "pid", json_object_get(c, "pid"),
+                              "program", json_object_get(c, "program"), "arrived",
+                              is_in(json_object_get(o, "arrived"), json_integer_value(rank))));
+        }
+        json_object_set_new(o, "here", here);
+        add_causes(o);
+        json_object_set_new(o, "late", json_boolean(ins_is_late(o)));
+    }
+}
+
+static void print_operation(const json_t *o)
+{
+    enum { HERE_SHOWN = 8 };
+    char age[32], arrived[256] = "none", missing[256] = "none";
+    const json_t *here = json_object_get(o, "here"), *kind = json_object_get(o, "kind");
+    size_t came = json_array_size(json_object_get(o, "arrived"));
+    size_t size = came + json_array_size(json_object_get(o, "missing"));
+    json_int_t steps = json_integer_value(json_object_get(o, "steps"));
+    ins_duration(age, sizeof age, json_integer_value(json_object_get(o, "age_ns")));
+    ins_rank_runs(arrived, sizeof arrived, json_object_get(o, "arrived"));
+    ins_rank_runs(missing, sizeof missing, json_object_get(o, "missing"));
+    printf("\n%s%s: job %s, group %lld, number %lld\n", ins_is_late(o) ? "! " : "",
+           *json_string_value(kind) ? json_string_value(kind) : "not called on this node yet",
+           json_string_value(json_object_get(o, "job")),
+           (long long)json_integer_value(json_object_get(o, "group")),
+           (long long)json_integer_value(json_object_get(o, "sequence")));
+    printf("  %-9s for %s", json_string_value(json_object_get(o, "phase")), age);
+    if (steps)
+        printf(", %lld of %lld steps of this node done",
+               (long long)json_integer_value(json_object_get(o, "step")), (long long)steps);
+    printf("\n  arrived   %zu of %zu ranks: %s\n  missing   %s\n", came, size, arrived, missing);
+    const json_t *absent = json_object_get(o, "absent");
+    for (size_t i = 0; i < json_array_size(absent); i++)
+        print_cause(o, json_array_get(absent, i));
+    for (size_t i = 0; i < json_array_size(here) && i < HERE_SHOWN; i++) {
+        const json_t *c = json_array_get(here, i);
+        printf("  here      rank %lld, process %lld, %s: %s\n",
+               (long long)json_integer_value(json_object_get(c, "rank")),
+               (long long)json_integer_value(json_object_get(c, "pid")),
+               json_string_value(json_object_get(c, "program")),
+               json_is_true(json_object_get(c, "arrived")) ? "has arrived" : "has not called");
+    }
+    if (json_array_size(here) > HERE_SHOWN)
+        printf("            and %zu more\n", json_array_size(here) - HERE_SHOWN);
+}
+
+static void print_ops(torus_context *c, json_t *all, bool as_json)
+{
+    json_t *operations = json_object_get(all, "operations");
+    size_t count = json_array_size(operations);
+    add_here(operations, json_object_get(all, "clients"));
+    if (as_json) {
+        json_t *out = json_pack("{s:i s:i s:O}", "version", 1, "node", (int)torus_node(c),
+                                "operations", operations);
+        ins_print(out);
+        json_decref(out);
+        return;
+    }
+    if (count == 0)
+        printf("node %u: no operation is in flight\n", torus_node(c));
+    else
+        printf("node %u: %zu operation%s in flight\n", torus_node(c), count,
+               count == 1 ? " is" : "s are");
+    for (size_t i = 0; i < count; i++)
+        print_operation(json_array_get(operations, i));
+}
+
+static int run(int argc, char **argv)
+{
+    return ins_ask("ops", argc, argv, print_ops);
+}
+
+const struct ctl_command ctl_command_ops = {
+    .name = "ops",
+    .arguments = "[--json] [--socket PATH]",
+    .what = "show the operations in flight: arrived and missing ranks, progress",
+    .options = ins_options,
+    .run = run,
+};

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* torusctl stragglers: the ranks of a job for which others waited, the worst first. */
+#include <libsmartcols.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "inspect.h"
+#include "model/call.h"
+#include "torusctl/torusctl.h"
+
+enum { SHOWN = 10 };
+
+static json_t *row_json(const struct td_status_row *row)
+{
+    const struct td_row_record *r = &row->u.record;
+    const struct td_row_wait *w = &row->u.wait;
+    if (row->kind == TD_ROW_RECORD)
+        return json_pack("{s:o s:I s:I s:i s:I s:I s:I s:i s:o s:I}", "job", ins_text(r->job),
+                         "uid", (json_int_t)r->uid, "instance", (json_int_t)r->instance, "size",
+                         (int)r->size, "formed_ns", (json_int_t)r->formed_ns, "ended_ns",
+                         (json_int_t)r->ended_ns, "waited_ns", (json_int_t)r->waited_ns, "error",
+                         (int)r->error, "text", ins_text(r->text), "failed_ns",
+                         (json_int_t)r->failed_ns);
+    if (row->kind == TD_ROW_WAIT)
+        return json_pack("{s:I s:i s:i s:s s:I s:I s:I s:I}", "instance", (json_int_t)w->instance,
+                         "rank", (int)w->rank, "node", (int)w->node, "kind", td_kind_name(w->kind),
+                         "pid", (json_int_t)w->pid, "last", (json_int_t)w->last, "waited_ns",
+                         (json_int_t)w->waited_ns, "longest_ns", (json_int_t)w->longest_ns);
+    return NULL;
+}
+
+/* ---- sums ---- */
+
+/* find returns the object of a list whose integer `key` is `value`, or NULL. */
+static json_t *find(const json_t *list, const char *key, json_int_t value)
+{
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (ins_number(json_array_get(list, i), key) == value)
+            return json_array_get(list, i);
+    return NULL;
+}
+
+static void add(json_t *to, const json_t *row, const char *key)
+{
+    json_object_set_new(to, key, json_integer(ins_number(to, key) + ins_number(row, key)));
+}
+
+static void add_sums(json_t *to, const json_t *row)
+{
+    add(to, row, "waited_ns");
+    add(to, row, "last");
+    if (ins_number(row, "longest_ns") > ins_number(to, "longest_ns"))
+        json_object_set(to, "longest_ns", json_object_get(row, "longest_ns"));
+}
+
+/* kind_of returns the sums of one kind of call of a rank. */
+static json_t *kind_of(json_t *rank, const char *kind)
+{
+    json_t *kinds = json_object_get(rank, "kinds"), *k = NULL;
+    for (size_t i = 0; i < json_array_size(kinds); i++)
+        if (strcmp(ins_string(json_array_get(kinds, i), "kind"), kind) == 0)
+            return json_array_get(kinds, i);
+    k = json_pack("{s:s s:i s:i s:i}", "kind", kind, "waited_ns", 0, "last", 0, "longest_ns", 0);
+    json_array_append_new(kinds, k);
+    return k;
+}
+
+static int by_waiting(const void *a, const void *b)
+{
+    json_int_t left = ins_number(*(json_t *const *)a, "waited_ns"),
+               right = ins_number(*(json_t *const *)b, "waited_ns");
+    return left < right ? 1 : left > right ? -1 : 0;
+}
+
+/* sorted returns the objects of a list, those with the most waiting first. */
+static json_t *sorted(const json_t *list)
+{
+    size_t count = json_array_size(list);
+    json_t **item = calloc(count + 1, sizeof *item), *result = json_array();
+    for (size_t i = 0; item && i < count; i++)
+        item[i] = json_array_get(list, i);
+    if (item)
+        qsort(item, count, sizeof *item, by_waiting);
+    for (size_t i = 0; item && i < count; i++)
+        json_array_append(result, item[i]);
+    free(item);
+    return result;
+}
+
+/* sum_up adds the ranks of a job to its record: "stragglers", and how many calls ended. */
+static void sum_up(json_t *record, const json_t *rows)
+{
+    json_t *ranks = json_array();
+    json_int_t calls = 0, waited = 0;
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+        json_t *rank = find(ranks, "rank", ins_number(row, "rank"));
+        if (!json_object_get(row, "kind") ||
+            ins_number(row, "instance") != ins_number(record, "instance"))
+            continue;
+        if (!rank) {
+            rank =
+                json_pack("{s:O s:O s:O s:i s:i s:i s:[]}", "rank", json_object_get(row, "rank"),
+                          "node", json_object_get(row, "node"), "pid", json_object_get(row, "pid"),
+                          "waited_ns", 0, "last", 0, "longest_ns", 0, "kinds");
+            json_array_append_new(ranks, rank);
+        }
+        if (ins_number(row, "pid"))
+            json_object_set(rank, "pid", json_object_get(row, "pid"));
+        add_sums(rank, row);
+        add_sums(kind_of(rank, ins_string(row, "kind")), row);
+        calls += ins_number(row, "last");
+        waited += ins_number(row, "waited_ns");
+    }
+    for (size_t i = 0; i < json_array_size(ranks); i++)
+        json_object_set_new(json_array_get(ranks, i), "kinds",
+                            sorted(json_object_get(json_array_get(ranks, i), "kinds")));
+    json_object_set_new(record, "waited_ns", json_integer(waited));
+    json_object_set_new(record, "calls", json_integer(calls));
+    json_object_set_new(record, "stragglers", sorted(ranks));
+    json_decref(ranks);
+}
+
+/* ---- text ---- */
+
+static void print_record(const json_t *record)
+{
+    char formed[32], ended[48] = "", waited[32], age[32];
+    ins_duration(formed, sizeof formed, ins_number(record, "formed_ns"));
+    ins_duration(waited, sizeof waited, ins_number(record, "waited_ns"));
+    if (ins_number(record, "ended_ns")) {
+        ins_duration(age, sizeof age, ins_number(record, "ended_ns"));
+        snprintf(ended, sizeof ended, ", ended %s ago", age);
+    }
+    printf("job %s of user %lld: %lld ranks, formed %s ago%s\n", ins_string(record, "job"),
+           (long long)ins_number(record, "uid"), (long long)ins_number(record, "size"), formed,
+           ended);
+    printf("%lld calls; the ranks waited %s in all for a rank that called last\n",
+           (long long)ins_number(record, "calls"), waited);
+    if (ins_number(record, "error") != TORUS_OK) {
+        ins_duration(age, sizeof age, ins_number(record, "failed_ns"));
+        printf("the first call that failed, %s ago: %s\n", age, ins_string(record, "text"));
+    }
+}
+
+/* kinds_text writes "barrier 12.5s (40), reduce 3ms (2)". */
+static void kinds_text(char *text, size_t bytes, const json_t *kinds)
+{
+    text[0] = '\0';
+    for (size_t i = 0, length = 0; i < json_array_size(kinds) && length < bytes; i++) {
+        const json_t *k = json_array_get(kinds, i);
+        char time[32];
+        ins_duration(time, sizeof time, ins_number(k, "waited_ns"));
+        snprintf(text + length, bytes - length, "%s%s %s (%lld)", i ? ", " : "",
+                 ins_string(k, "kind"), time, (long long)ins_number(k, "last"));
+        length = strlen(text);
+    }
+}
+
+static void print_stragglers(const json_t *record)
+{
+    enum { RANK, NODE, PROCESS, SHARE, WAITED, LAST, LONGEST, KINDS, COLUMNS };
+    static const char *const names[COLUMNS] = {"RANK",       "NODE",         "PROCESS", "SHARE",
+                                               "WAITED FOR", "LAST TO CALL", "LONGEST", "KINDS"};
+    const json_t *list = json_object_get(record, "stragglers");
+    double all = (double)ins_number(record, "waited_ns");
+    if (json_array_size(list) == 0)
+        return;
+    struct libscols_table *t = scols_new_table();
+    for (int i = 0; i < COLUMNS; i++)
+        scols_table_new_column(t, names[i], 0, i < KINDS ? SCOLS_FL_RIGHT : 0);
+    for (size_t i = 0; i < json_array_size(list) && i < SHOWN; i++) {
+        const json_t *r = json_array_get(list, i);
+        struct libscols_line *line = scols_table_new_line(t, NULL);
+        char text[COLUMNS][256];
+        snprintf(text[RANK], sizeof text[0], "%lld", (long long)ins_number(r, "rank"));
+        snprintf(text[NODE], sizeof text[0], "%lld", (long long)ins_number(r, "node"));
+        snprintf(text[PROCESS], sizeof text[0], ins_number(r, "pid") ? "%lld" : "-",
+                 (long long)ins_number(r, "pid"));
+        snprintf(text[SHARE], sizeof text[0], "%.0f %%",
+                 all > 0 ? 100 * (double)ins_number(r, "waited_ns") / all : 0);
+        ins_duration(text[WAITED], sizeof text[0], ins_number(r, "waited_ns"));
+        snprintf(text[LAST], sizeof text[0], "%lld", (long long)ins_number(r, "last"));
+        ins_duration(text[LONGEST], sizeof text[0], ins_number(r, "longest_ns"));
+        if (!ins_number(r, "longest_ns"))
+            snprintf(text[LONGEST], sizeof text[0], "-");
+        kinds_text(text[KINDS], sizeof text[0], json_object_get(r, "kinds"));
+        for (int k = 0; k < COLUMNS; k++)
+            scols_line_set_data(line, (size_t)k, text[k]);
+    }
+    putchar('\n');
+    scols_print_table(t);
+    scols_unref_table(t);
+    if (json_array_size(list) > SHOWN)
+        printf("and %zu more ranks\n", json_array_size(list) - SHOWN);
+}
+
+/* ---- command ---- */
+
+/* latest returns the record of the job of that name (NULL: of any) that formed last, or NULL. */
+static json_t *latest(const json_t *rows, const char *job)
+{
+    json_t *best = NULL;
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        json_t *row = json_array_get(rows, i);
+        bool named =
+            json_object_get(row, "job") && (!job || strcmp(ins_string(row, "job"), job) == 0);
+        if (named && (!best || ins_number(row, "formed_ns") < ins_number(best, "formed_ns")))
+            best = row;
+    }
+    return best;
+}
+
+/* show prints the record of a job. */
+static int show(torus_context *c, const char *job, bool as_json)
+{
+    json_t *rows = ins_rows(c, TD_STATUS_WAITS, row_json);
+    json_t *record = rows ? latest(rows, job) : NULL;
+    if (record) {
+        sum_up(record, rows);
+        json_object_set_new(record, "version", json_integer(1));
+        json_object_set_new(record, "node", json_integer(torus_node(c)));
+        json_object_del(record, "instance");
+    }
+    if (!rows)
+        fprintf(stderr, "torusctl stragglers: %s\n", torus_last_error(c));
+    else if (!record && job)
+        fprintf(stderr, "torusctl stragglers: node %u has no record of a job %s of yours\n",
+                torus_node(c), job);
+    else if (!record)
+        fprintf(stderr, "torusctl stragglers: node %u has no record of a job of yours\n",
+                torus_node(c));
+    else if (as_json)
+        ins_print(record);
+    else {
+        print_record(record);
+        print_stragglers(record);
+    }
+    json_decref(rows);
+    return record ? EXIT_WELL : EXIT_FAILED;
+}
+
+static int run(int argc, char **argv)
+{
+    const char *socket = NULL, *job = NULL;
+    bool as_json = false;
+    int code = EXIT_WELL;
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--json") == 0)
+            as_json = true;
+        else if (strcmp(argv[i], "--socket") == 0 && i + 1 < argc)
+            socket = argv[++i];
+        else if (argv[i][0] != '-' && !job)
+            job = argv[i];
+        else
+            return ctl_usage("stragglers", ctl_no_option(argv[i]));
+    }
+    torus_context *c = ctl_open(socket, &code);
+    if (!c)
+        return code;
+    code = show(c, job, as_json);
+    torus_close(c);
+    return code;
+}
+
+const struct ctl_command ctl_command_stragglers = {
+    .name = "stragglers",
+    .arguments = "[JOB] [--json] [--socket PATH]",
+    .what = "show the ranks of a job for which others waited, the worst first",
+    .options =
+        "  JOB                  the job, also one that is over (default: the latest)\n"
+        "  --json               print the result as JSON\n"
+        "  --socket PATH        socket of the daemon (default: the search order of libtorus(3))\n",
+    .run = run,
+};

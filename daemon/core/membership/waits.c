@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "waits.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { NEIGHBOURS = 8 }; /* rows that one key may have */
+
+static struct td_waits_job *find(struct td_core *core, uint64_t world)
+{
+    for (uint32_t i = 0; i < TD_WAITS_JOBS_MAX; i++)
+        if (core->waits[i].world == world)
+            return &core->waits[i];
+    return NULL;
+}
+
+/* place returns a record for a new job: a free one, else that of the job that ended first, or NULL.
+ */
+static struct td_waits_job *place(struct td_core *core)
+{
+    struct td_waits_job *oldest = NULL;
+    for (uint32_t i = 0; i < TD_WAITS_JOBS_MAX; i++) {
+        struct td_waits_job *j = &core->waits[i];
+        if (!j->world)
+            return j;
+        if (j->groups == 0 && (!oldest || j->ended_at < oldest->ended_at))
+            oldest = j;
+    }
+    return oldest;
+}
+
+void td_waits_open(struct td_core *core, struct td_communicator *c)
+{
+    struct td_waits_job *j = find(core, c->world);
+    if (!j && (j = place(core))) {
+        *j = (struct td_waits_job){.world = c->world,
+                                   .uid = c->uid,
+                                   .size = c->group.size,
+                                   .formed_at = core->now,
+                                   .ended_at = TD_TIME_NEVER};
+        snprintf(j->name, sizeof j->name, "%s", c->name);
+    }
+    c->waits = j;
+    if (j) {
+        j->groups++;
+        j->ended_at = TD_TIME_NEVER;
+    }
+}
+
+void td_waits_close(struct td_core *core, struct td_communicator *c)
+{
+    if (c->waits && --c->waits->groups == 0)
+        c->waits->ended_at = core->now;
+    c->waits = NULL;
+}
+
+/* row_of returns the row of a rank and a kind of call. If it has none, it takes the least of its
+ * neighbours. */
+static struct td_wait *row_of(struct td_waits_job *j, uint32_t rank, uint32_t kind)
+{
+    uint32_t at = (rank * 0x9e3779b1u + kind * 0x85ebca6bu) >> 16;
+    struct td_wait *least = NULL;
+    for (uint32_t i = 0; i < NEIGHBOURS; i++) {
+        struct td_wait *row = &j->row[(at + i) % TD_WAITS_ROWS];
+        if (row->kind == kind && row->rank == rank)
+            return row;
+        if (!least || !row->kind || (least->kind && row->ns < least->ns))
+            least = row;
+    }
+    *least = (struct td_wait){.rank = rank, .kind = (uint8_t)kind, .node = UINT32_MAX};
+    return least;
+}
+
+/* identify fills in the node and, on this node, the process of a rank of a group. */
+static void identify(const struct td_communicator *c, uint32_t rank, struct td_wait *row)
+{
+    uint32_t slot = 0, local = 0;
+    td_group_locate(&c->group, rank, &slot, &local);
+    row->node = c->group.node[slot];
+    if (slot == c->slot)
+        row->pid = c->seat[local].pid;
+}
+
+void td_waits_charge(struct td_communicator *c, uint32_t rank, uint32_t kind,
+                     const struct td_charge *charge)
+{
+    struct td_waits_job *j = c->waits;
+    if (!j || rank >= c->group.size || kind == 0 || kind >= TD_KIND_MAX)
+        return;
+    struct td_wait *row = row_of(j, td_communicator_job_rank(c, rank), kind);
+    if (row->node == UINT32_MAX)
+        identify(c, rank, row);
+    row->last += charge->last;
+    row->ns += charge->ns;
+    if (charge->longest_ns > row->longest_ns)
+        row->longest_ns = charge->longest_ns;
+    j->ns += charge->ns;
+}
+
+void td_waits_failed(struct td_core *core, struct td_communicator *c, td_err error,
+                     const char *text)
+{
+    struct td_waits_job *j = c->waits;
+    if (!j || j->error != TD_OK)
+        return;
+    j->error = error;
+    j->failed_at = core->now;
+    snprintf(j->text, sizeof j->text, "%s", text);
+}
+
+void td_waits_segment(struct td_core *core, struct td_communicator *c)
+{
+    struct td_charge charge = {0};
+    for (uint32_t rank = 0; core->options.segment_waits && rank < c->group.size; rank++)
+        for (uint32_t kind = 1; kind < TD_KIND_MAX; kind++)
+            if (core->options.segment_waits(core->options.driver, c->number, rank, kind,
+                                            &charge.last, &charge.ns))
+                td_waits_charge(c, rank, kind, &charge);
+}

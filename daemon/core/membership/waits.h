@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* waits: which ranks of a job made others wait, and how long.
+ *
+ * An operation is released when its last rank has called. The time from the call of another rank to
+ * the release is then charged to the last one. If an operation ends because ranks never called, the
+ * time is charged to those, in equal parts. Each node charges the time of its own ranks: the sums
+ * of all nodes are the sums of the job. Calls of a segment are counted there (segment/segment.h);
+ * their sums are added when the segment is closed.
+ *
+ * A record has the name of its job and the first failure of a call. It outlives its job: a new job
+ * takes the place of the one that ended first.
+ * Owns: TD_WAITS_JOBS_MAX records, in one allocation of fixed size. Borrows: nothing.
+ * Invariant: a record with groups is not replaced. A row of many is replaced by another rank's only
+ * if it is the least of its neighbours. Pure: no I/O, clock, or globals. */
+#ifndef TD_CORE_MEMBERSHIP_WAITS_H
+#define TD_CORE_MEMBERSHIP_WAITS_H
+
+#include "communicator.h"
+
+enum { TD_WAITS_JOBS_MAX = 64, TD_WAITS_ROWS = 128 };
+
+/* struct td_wait: what the ranks of this node waited for one rank, in calls of one kind. */
+struct td_wait {
+    uint32_t rank;       /* in the job */
+    uint32_t node;       /* of the rank */
+    uint8_t kind;        /* of call; 0: the row is free */
+    uint64_t pid;        /* of the rank, if it is on this node; else 0 */
+    uint64_t last;       /* calls that it was the last to make, if it is on this node; else 0 */
+    uint64_t ns;         /* sum over the ranks of this node */
+    uint64_t longest_ns; /* the longest time of one rank in one call; 0: unknown (by segment) */
+};
+
+/* struct td_waits_job: the record of a job. */
+struct td_waits_job {
+    uint64_t world; /* instance of the job; 0: the record is free */
+    uint64_t uid;
+    uint32_t size, groups; /* groups: on this node, not over yet */
+    char name[TD_NAME_MAX];
+    td_time formed_at, ended_at;
+    uint64_t operations; /* released or ended with an error on this node */
+    uint64_t ns;         /* of all rows, and of rows that were replaced */
+    td_err error;        /* of the first operation that failed, or TD_OK */
+    td_time failed_at;
+    char text[TD_TEXT_MAX];
+    struct td_wait row[TD_WAITS_ROWS];
+};
+
+/* struct td_charge: the waiting of one operation at this node. */
+struct td_charge {
+    uint64_t ns, longest_ns;
+    uint64_t last; /* calls that the charged rank was the last to make */
+};
+
+/* td_waits_open makes the record of a new group's job the group's; td_waits_close: the group is
+ * over. Without a free record the job has none. */
+void td_waits_open(struct td_core *core, struct td_communicator *c);
+void td_waits_close(struct td_core *core, struct td_communicator *c);
+/* td_waits_charge charges a rank of a group. It ignores a rank that the group does not have: a peer
+ * may have named it. */
+void td_waits_charge(struct td_communicator *c, uint32_t rank, uint32_t kind,
+                     const struct td_charge *charge);
+/* td_waits_failed notes an operation that ended with an error; the first one stays. */
+void td_waits_failed(struct td_core *core, struct td_communicator *c, td_err error,
+                     const char *text);
+/* td_waits_segment adds the sums of a group's segment, which is about to be closed. */
+void td_waits_segment(struct td_core *core, struct td_communicator *c);
+
+#endif

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The record of waiting: a rank that calls late is charged with the time of all others, on every
+ * node together, whatever the fabric, the tree or the flood. TORUS_TEST_CASE=SEED runs one seed. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "job.h"
+#include "seeds.h"
+
+enum { RANKS = 8, CALLS = 10, LATE_RANK = 5, NODES_MAX = 8 };
+#define LATE_NS ((td_time)200000000)
+
+static struct job job;
+static bool flood; /* the world floods: nodes may differ about who was last by a latency */
+static const struct td_call barrier = {.kind = TD_KIND_BARRIER};
+static const struct td_call sum = {
+    .kind = TD_KIND_ALLREDUCE, .type = TD_TYPE_INT64, .op = TD_OP_SUM, .count = 1};
+
+/* What all nodes together know of the job. */
+static struct {
+    uint64_t ns[RANKS][TD_KIND_MAX], last[RANKS][TD_KIND_MAX], pid[RANKS];
+    uint32_t node[RANKS], records, over;
+    td_err error;
+    char text[TD_TEXT_MAX];
+    struct td_row_absent absent[TD_ROW_ABSENTS_MAX * RANKS];
+    uint32_t absents;
+} seen;
+
+static void look(const struct td_status_row *row)
+{
+    const struct td_row_wait *w = &row->u.wait;
+    if (row->kind == TD_ROW_WAIT) {
+        bool named = w->rank < RANKS && w->kind < TD_KIND_MAX;
+        CHECK(named);
+        if (!named)
+            return;
+        seen.ns[w->rank][w->kind] += w->waited_ns;
+        seen.last[w->rank][w->kind] += w->last;
+        seen.node[w->rank] = w->node;
+        if (w->pid)
+            seen.pid[w->rank] = w->pid;
+        CHECK(w->longest_ns <= w->waited_ns);
+    } else if (row->kind == TD_ROW_RECORD) {
+        CHECK(strcmp(row->u.record.job, "job") == 0 && row->u.record.size == RANKS);
+        seen.records++;
+        seen.over += row->u.record.ended_ns > 0;
+        if (row->u.record.error != TD_OK) {
+            seen.error = row->u.record.error;
+            snprintf(seen.text, sizeof seen.text, "%s", row->u.record.text);
+        }
+    } else if (row->kind == TD_ROW_OPERATION) {
+        for (uint32_t i = 0; i < row->u.operation.absents; i++)
+            seen.absent[seen.absents++] = row->u.operation.absent[i];
+    }
+}
+
+static void on_reply(void *me, uint32_t client, const struct td_reply *reply)
+{
+    (void)me;
+    (void)client;
+    for (uint32_t i = 0; reply->kind == TD_REPLY_STATUS && i < reply->u.status.rows; i++)
+        look(&reply->u.status.row[i]);
+}
+
+static void observe(struct td_sim_options *o)
+{
+    o->observer.reply = on_reply;
+    flood = o->settings.tuning.flood;
+    /* what a release takes counts, too: here it is much less than LATE_NS */
+    td_time *delay[] = {&o->latency_ns_max, &o->compute_ns_max, &o->request_ns_max};
+    for (int i = 0; i < 3; i++)
+        if (*delay[i] > SECOND / 10000)
+            *delay[i] = SECOND / 10000;
+}
+
+/* ask reads the first pages of a section of each node. */
+static void ask(struct td_sim *sim, uint32_t section)
+{
+    enum { PAGES = 4 };
+    memset(&seen, 0, sizeof seen);
+    for (uint32_t n = 0; n < td_sim_nodes(sim); n++) {
+        uint32_t client = td_sim_open(sim, n);
+        for (uint64_t page = 0; page < PAGES; page++) {
+            struct td_request q = {.kind = TD_REQUEST_STATUS};
+            q.u.status.section = section;
+            q.u.status.cursor = page * TD_STATUS_ROWS_MAX;
+            td_sim_request(sim, client, &q);
+        }
+        td_sim_run(sim, SECOND / 100);
+        td_sim_close(sim, client);
+    }
+}
+
+static struct td_sim *begin(const char *shape, uint64_t seed)
+{
+    uint32_t nodes[RANKS];
+    job_case("test_waits_sim # seed %llu, %s", (unsigned long long)seed, shape);
+    struct td_sim *sim = job_world(shape, seed, observe);
+    job_spread(sim, RANKS, nodes);
+    job_form(&job, sim, "job", nodes, RANKS, 1 << 12);
+    return sim;
+}
+
+static const char *shape_of(uint64_t seed)
+{
+    static const char *const shapes[] = {"8", "2x2", "1", "2x4"};
+    return shapes[seed / 2 % 4];
+}
+
+static void expect_about(uint64_t ns, uint64_t expected)
+{
+    EXPECT(ns > expected / 10 * 9 && ns < expected / 10 * 11, "%llu ns, not about %llu",
+           (unsigned long long)ns, (unsigned long long)expected);
+}
+
+/* call_late makes all ranks call, one of them later than the others. */
+static void call_late(struct td_sim *sim, const struct td_call *call, uint32_t late)
+{
+    for (uint32_t i = 0; i < RANKS; i++)
+        if (i != late)
+            job_call(&job, i, call, 0, false);
+    td_sim_run(sim, LATE_NS);
+    job_call(&job, late, call, 0, false);
+    job_settle(&job);
+    job_expect_all(&job, TD_OK, NULL);
+}
+
+static void late_rank(uint64_t seed)
+{
+    struct td_sim *sim = begin(shape_of(seed), seed);
+    for (int i = 0; i < CALLS; i++) {
+        call_late(sim, &barrier, LATE_RANK);
+        job_call_all(&job, &barrier, 0, false);
+        job_settle(&job);
+    }
+    call_late(sim, &sum, 2);
+    ask(sim, TD_STATUS_WAITS);
+    expect_about(seen.ns[LATE_RANK][TD_KIND_BARRIER], CALLS * (RANKS - 1) * LATE_NS);
+    expect_about(seen.ns[2][TD_KIND_ALLREDUCE], (RANKS - 1) * LATE_NS);
+    CHECK(seen.last[LATE_RANK][TD_KIND_BARRIER] >= CALLS);
+    CHECK(seen.last[2][TD_KIND_ALLREDUCE] == 1);
+    CHECK(seen.node[LATE_RANK] == job.rank[LATE_RANK].node);
+    CHECK(seen.error == TD_OK && seen.over == 0 && seen.records == td_sim_nodes(sim));
+    uint64_t calls = 0;
+    for (uint32_t r = 0; r < RANKS; r++)
+        calls += seen.last[r][TD_KIND_BARRIER];
+    CHECK(flood || calls == 2 * CALLS);
+    job_world_end(sim);
+}
+
+static void late_rank_is_charged_with_the_waiting_of_all_others(void **unused)
+{
+    (void)unused;
+    seeds_run(late_rank, 48, 12, 400);
+}
+
+static void dead_rank(uint64_t seed)
+{
+    struct td_sim *sim = begin(shape_of(seed), seed);
+    for (uint32_t i = 0; i < RANKS; i++)
+        if (i != LATE_RANK)
+            job_call(&job, i, &barrier, 0, false);
+    td_sim_run(sim, 5 * SECOND);
+    ask(sim, TD_STATUS_OPERATIONS);
+    bool found = false;
+    for (uint32_t i = 0; i < seen.absents; i++) {
+        found = found || (seen.absent[i].rank == LATE_RANK && seen.absent[i].pid);
+        CHECK(seen.absent[i].rank == LATE_RANK);
+        CHECK(seen.absent[i].node == job.rank[LATE_RANK].node);
+    }
+    CHECK(found);
+    td_sim_close(sim, job.rank[LATE_RANK].client);
+    td_sim_run(sim, 2 * SECOND);
+    for (uint32_t i = 0; i < RANKS; i++)
+        if (i != LATE_RANK) {
+            job_expect(&job, i, TD_ERR_RANK_FAILED, "rank 5");
+            td_sim_close(sim, job.rank[i].client);
+        }
+    td_sim_run(sim, 2 * SECOND);
+    ask(sim, TD_STATUS_WAITS);
+    expect_about(seen.ns[LATE_RANK][TD_KIND_BARRIER], (RANKS - 1) * 5 * SECOND);
+    CHECK(seen.records == td_sim_nodes(sim) && seen.over == seen.records);
+    CHECK(seen.error == TD_ERR_RANK_FAILED && strstr(seen.text, "rank 5"));
+    job_world_end(sim);
+}
+
+static void record_outlives_the_rank_and_the_job(void **unused)
+{
+    (void)unused;
+    seeds_run(dead_rank, 24, 8, 200);
+}
+
+/* The rank has waited in its segment before its request. */
+static void time_before_the_request_counts(void **unused)
+{
+    (void)unused;
+    struct td_sim *sim = begin("1", 2);
+    td_sim_run(sim, 2 * SECOND);
+    for (uint32_t i = 0; i < RANKS; i++) {
+        struct td_request q = {.kind = TD_REQUEST_OPERATION};
+        q.u.operation.call = barrier;
+        q.u.operation.timeout_ns = -1;
+        q.u.operation.waited_ns = i == LATE_RANK ? 0 : SECOND;
+        job_make(&job, i, &q);
+        if (i + 1 == LATE_RANK)
+            td_sim_run(sim, SECOND / 1000);
+    }
+    job_settle(&job);
+    ask(sim, TD_STATUS_WAITS);
+    uint64_t ns = 0;
+    for (uint32_t r = 0; r < RANKS; r++)
+        ns += seen.ns[r][TD_KIND_BARRIER];
+    CHECK(ns >= (RANKS - 2) * SECOND);
+    job_world_end(sim);
+}
+
+static void records_of_many_jobs_are_bounded(void **unused)
+{
+    (void)unused;
+    enum { JOBS = 100 };
+    struct td_sim *sim = job_world("1", 4, observe);
+    uint32_t nodes[RANKS] = {0};
+    for (int i = 0; i < JOBS; i++) {
+        job_form(&job, sim, "job", nodes, RANKS, 0);
+        for (uint32_t r = 0; r < RANKS; r++)
+            td_sim_close(sim, job.rank[r].client);
+        td_sim_run(sim, SECOND / 10);
+    }
+    ask(sim, TD_STATUS_WAITS);
+    CHECK(seen.records == 64 && seen.over == 64);
+    job_world_end(sim);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(late_rank_is_charged_with_the_waiting_of_all_others),
+        cmocka_unit_test(record_outlives_the_rank_and_the_job),
+        cmocka_unit_test(time_before_the_request_counts),
+        cmocka_unit_test(records_of_many_jobs_are_bounded),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
