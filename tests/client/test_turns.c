@@ -39,17 +39,20 @@ static void join(torus_context **c, torus_group **g, const char *name)
 
 static void issue_large(void)
 {
-    for (uint32_t i = 0; i < NODES; i++) {
-        uint8_t *source = torus_alloc(hog[i], (size_t)NODES * BLOCK);
-        assert_non_null(source);
-        memset(source, (int)i + 1, (size_t)NODES * BLOCK);
+    uint8_t *source[NODES], *destination[NODES][LARGE];
+    for (uint32_t i = 0; i < NODES; i++) { /* before the first call, which may end meanwhile */
+        source[i] = torus_alloc(hog[i], (size_t)NODES * BLOCK);
+        assert_non_null(source[i]);
+        memset(source[i], (int)i + 1, (size_t)NODES * BLOCK);
         for (int k = 0; k < LARGE; k++) {
-            uint8_t *destination = torus_alloc(hog[i], (size_t)NODES * BLOCK);
-            assert_non_null(destination);
-            must(hog[i],
-                 torus_ialltoall(hogs[i], source, destination, BLOCK, TORUS_BYTE, &large[i][k]));
+            destination[i][k] = torus_alloc(hog[i], (size_t)NODES * BLOCK);
+            assert_non_null(destination[i][k]);
         }
     }
+    for (uint32_t i = 0; i < NODES; i++)
+        for (int k = 0; k < LARGE; k++)
+            must(hog[i], torus_ialltoall(hogs[i], source[i], destination[i][k], BLOCK, TORUS_BYTE,
+                                         &large[i][k]));
 }
 
 static void reduce(double *const *data)
