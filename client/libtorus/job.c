@@ -13,15 +13,20 @@
 #include "wait.h"
 #include "lock.h"
 
-/* Variables of launchers, in the order in which they are tried. */
+/* Variables of launchers, in the order in which they are tried: launchers that start processes
+ * under another one come first. Slurm sets SLURM_PROCID and SLURM_NTASKS for a batch script too,
+ * which is no rank; only srun sets SLURM_STEP_NUM_TASKS. A script that torchrun did not start may
+ * set WORLD_SIZE from other variables; Slurm's have the name of the job. */
 static const struct launcher {
     const char *rank, *size, *name, *step;
+    bool named; /* tried only if the name is set */
 } launchers[] = {
-    {"TORUS_RANK", "TORUS_SIZE", "TORUS_JOB", NULL},
-    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMIX_NAMESPACE", NULL},
-    {"PMI_RANK", "PMI_SIZE", "PMI_JOBID", NULL},
-    {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_JOB_ID", "SLURM_STEP_ID"},
-    {"RANK", "WORLD_SIZE", "TORCHELASTIC_RUN_ID", NULL},
+    {"TORUS_RANK", "TORUS_SIZE", "TORUS_JOB", NULL, false},
+    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMIX_NAMESPACE", NULL, false},
+    {"PMI_RANK", "PMI_SIZE", "PMI_JOBID", NULL, false},
+    {"RANK", "WORLD_SIZE", "TORCHELASTIC_RUN_ID", NULL, true},
+    {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_JOB_ID", "SLURM_STEP_ID", false},
+    {"RANK", "WORLD_SIZE", NULL, NULL, false},
 };
 
 static int read_number(torus_context *c, const char *name, int64_t least, int64_t *value)
@@ -45,7 +50,7 @@ static int from_environment(torus_context *c, const struct torus_join_options *o
 {
     const struct launcher *l = NULL;
     for (size_t i = 0; i < sizeof launchers / sizeof launchers[0] && !l; i++)
-        if (getenv(launchers[i].size))
+        if (getenv(launchers[i].size) && (!launchers[i].named || getenv(launchers[i].name)))
             l = &launchers[i];
     *size = o && o->ranks ? (int64_t)o->ranks : 1;
     *rank = o && o->rank_set ? o->rank : TORUS_RANK_ANY;

@@ -201,7 +201,7 @@ struct torus_open_options {
 
 /* struct torus_join_options: options of torus_join. An unset field (name NULL, ranks 0, rank_set 0)
  * comes from the environment: TORUS_JOB, TORUS_RANK and TORUS_SIZE, else the variables of Open MPI,
- * PMI, Slurm or torchrun. Without any of them the job has one rank. */
+ * PMI, torchrun or Slurm's srun, in this order. Without any of them the job has one rank. */
 struct torus_join_options {
     size_t size; /* sizeof(struct torus_join_options) */
     const char *name;

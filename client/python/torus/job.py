@@ -23,7 +23,7 @@ class Job(Group):
     """The group of all ranks of a job, which this process joins.
 
     Name, rank and size come from the arguments, else from the environment: that of torusctl
-    emulate, Open MPI, PMI, Slurm or torchrun. A `with` block waits for the calls in flight and
+    emulate, Open MPI, PMI, torchrun or Slurm. A `with` block waits for the calls in flight and
     leaves the job at its end. If an exception ends the block, the rank leaves at once, and the
     operations of other ranks that need it fail.
 

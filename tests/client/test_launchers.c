@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The job, rank and size that torus_join takes from the variables of launchers. */
+#include "daemons.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const variables[] = {"TORUS_JOB",
+                                        "TORUS_RANK",
+                                        "TORUS_SIZE",
+                                        "OMPI_COMM_WORLD_RANK",
+                                        "PMIX_NAMESPACE",
+                                        "OMPI_COMM_WORLD_SIZE",
+                                        "PMI_RANK",
+                                        "PMI_SIZE",
+                                        "PMI_JOBID",
+                                        "RANK",
+                                        "WORLD_SIZE",
+                                        "TORCHELASTIC_RUN_ID",
+                                        "SLURM_JOB_ID",
+                                        "SLURM_STEP_ID",
+                                        "SLURM_PROCID",
+                                        "SLURM_NTASKS",
+                                        "SLURM_STEP_NUM_TASKS"};
+
+/* launched replaces the variables of launchers by the NAME=VALUE words of `text`. */
+static void launched(const char *text)
+{
+    char words[400], *rest = words, *word = NULL;
+    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++)
+        unsetenv(variables[i]);
+    assert_true(strlen(text) < sizeof words);
+    strcpy(words, text);
+    while ((word = strtok_r(rest, " ", &rest))) {
+        char *value = strchr(word, '=');
+        assert_non_null(value);
+        *value = '\0';
+        setenv(word, value + 1, 1);
+    }
+}
+
+/* join_as joins one process for each environment, and asserts the common size, and that process i
+ * has rank i. */
+static void join_as(const char *const *environment, uint32_t count)
+{
+    torus_context *c[2] = {NULL};
+    torus_group *g[2] = {NULL};
+    torus_request *r[2] = {NULL};
+    for (uint32_t i = 0; i < count; i++) {
+        launched(environment[i]);
+        c[i] = open_at(0);
+        assert_int_equal(torus_ijoin(c[i], NULL, &g[i], &r[i]), TORUS_OK);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        assert_int_equal(torus_wait(r[i], 20 * (int64_t)SECOND), TORUS_OK);
+        assert_int_equal(torus_size(g[i]), count);
+        assert_int_equal(torus_rank(g[i]), i);
+    }
+    close_all(c, count);
+}
+
+static void every_launcher_gives_name_rank_and_size(void **state)
+{
+    static const char *const pairs[][2] = {
+        {"TORUS_JOB=j TORUS_RANK=0 TORUS_SIZE=2", "TORUS_JOB=j TORUS_RANK=1 TORUS_SIZE=2"},
+        {"PMIX_NAMESPACE=n OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2",
+         "PMIX_NAMESPACE=n OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2"},
+        {"PMI_JOBID=7.0 PMI_RANK=0 PMI_SIZE=2", "PMI_JOBID=7.0 PMI_RANK=1 PMI_SIZE=2"},
+        {"SLURM_JOB_ID=7 SLURM_STEP_ID=0 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=2",
+         "SLURM_JOB_ID=7 SLURM_STEP_ID=0 SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=2"},
+        {"TORCHELASTIC_RUN_ID=t RANK=0 WORLD_SIZE=2", "TORCHELASTIC_RUN_ID=t RANK=1 WORLD_SIZE=2"},
+        {"TORUS_JOB=k RANK=0 WORLD_SIZE=2", "TORUS_JOB=k RANK=1 WORLD_SIZE=2"},
+        /* the job is named by the step, which both launchers of Slurm tell */
+        {"PMI_JOBID=7.0 PMI_RANK=0 PMI_SIZE=2 SLURM_JOB_ID=7 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=2",
+         "SLURM_JOB_ID=7 SLURM_STEP_ID=0 SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=2"},
+    };
+    (void)state;
+    start(1, "");
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
+        join_as(pairs[i], 2);
+    launched("");
+    stop();
+}
+
+/* srun starts torchrun, or an agent of mpirun, once on each node. The ranks that it starts inherit
+ * its variables of Slurm, which are equal for all ranks of a node. */
+static void the_innermost_launcher_is_used(void **state)
+{
+#define AGENT "SLURM_JOB_ID=7 SLURM_STEP_ID=0 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=1 "
+    static const char *const pairs[][2] = {
+        {AGENT "TORCHELASTIC_RUN_ID=t RANK=0 WORLD_SIZE=2",
+         AGENT "TORCHELASTIC_RUN_ID=t RANK=1 WORLD_SIZE=2"},
+        {AGENT "PMIX_NAMESPACE=n OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2",
+         AGENT "PMIX_NAMESPACE=n OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2"},
+        /* a script that sets what torch.distributed wants, and no name */
+        {"SLURM_JOB_ID=7 SLURM_STEP_ID=0 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=2 RANK=0 WORLD_SIZE=2",
+         "SLURM_JOB_ID=7 SLURM_STEP_ID=0 SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=2 RANK=1 "
+         "WORLD_SIZE=2"},
+    };
+    (void)state;
+    start(1, "");
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
+        join_as(pairs[i], 2);
+    launched("");
+    stop();
+}
+
+/* sbatch and salloc tell a script the tasks that it may start. The script itself is not one. */
+static void a_batch_script_is_no_rank_of_its_tasks(void **state)
+{
+    static const char *const script[] = {
+        "SLURM_JOB_ID=7 SLURM_PROCID=0 SLURM_NTASKS=4 SLURM_NPROCS=4 SLURM_LOCALID=0"};
+    (void)state;
+    start(1, "");
+    join_as(script, 1);
+    launched("");
+    stop();
+}
+
+static void a_value_that_is_no_number_is_named(void **state)
+{
+    torus_group *g = NULL;
+    (void)state;
+    start(1, "");
+    launched("SLURM_JOB_ID=7 SLURM_STEP_ID=0 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=2(x2)");
+    torus_context *c = open_at(0);
+    assert_int_equal(torus_join(c, NULL, &g), TORUS_ERR_INVALID);
+    assert_says(c, "SLURM_STEP_NUM_TASKS=2(x2): expected a number");
+    launched("");
+    close_all(&c, 1);
+    stop();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(every_launcher_gives_name_rank_and_size, clean_up),
+        cmocka_unit_test_teardown(the_innermost_launcher_is_used, clean_up),
+        cmocka_unit_test_teardown(a_batch_script_is_no_rank_of_its_tasks, clean_up),
+        cmocka_unit_test_teardown(a_value_that_is_no_number_is_named, clean_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
