@@ -2,6 +2,7 @@
 /* The session of a relayed link, driven call by call: core/net/session.h. */
 #include "far.h"
 
+#include "core/membership/shrink.h"
 #include "core/net/health.h"
 
 static void tick(uint64_t ns)
@@ -218,6 +219,29 @@ static void they_are_dropped_too_if_that_daemon_has_spoken_first(void **state)
     far_resume(far.link->session, 1, 0, false);
     assert_int_equal(far.link->session_state, TD_SESSION_OPEN);
     assert_int_equal(node.repeats.count, 0);
+    node_end();
+}
+
+/* Swarm seeds 17044, 24333 and 28407: such a node had dropped its answer to the head of a shrink,
+ * which waited for it for ever. What the other end has dropped may have been an answer, so the
+ * question goes again. */
+static void what_the_far_end_has_dropped_is_asked_for_again(void **state)
+{
+    (void)state;
+    far_begin_relayed();
+    struct td_communicator *c = node_group(DISTANT + 1);
+    struct td_request q = {.kind = TD_REQUEST_SHRINK, .id = 5};
+    q.u.shrink.group = c->number;
+    td_shrink_request(node.core, td_client_find(node.core, NODE_CLIENT), &q);
+    node_run();
+    node_forget();
+    far.first = 2; /* its message 1 was dropped */
+    far_resume(far.link->session, far.link->tree_sent, 0, false);
+    assert_int_equal(far.link->session_state, TD_SESSION_OPEN);
+    assert_int_equal(far.link->tree_received, 1);
+    assert_int_equal(node_count(TD_MESSAGE_SHRINK_ASK), 1);
+    far_resume(far.link->session, far.link->tree_sent, 0, false); /* it has not dropped more */
+    assert_int_equal(node_count(TD_MESSAGE_SHRINK_ASK), 1);
     node_end();
 }
 
@@ -542,6 +566,7 @@ int main(void)
         cmocka_unit_test(what_was_sent_in_a_session_that_was_given_up_there_is_lost),
         cmocka_unit_test(a_node_that_is_back_is_told_of_the_neighbours_that_are_lost),
         cmocka_unit_test(they_are_dropped_too_if_that_daemon_has_spoken_first),
+        cmocka_unit_test(what_the_far_end_has_dropped_is_asked_for_again),
         cmocka_unit_test(a_resume_that_was_overtaken_by_a_later_session_is_dropped),
         cmocka_unit_test(a_daemon_that_knows_this_session_has_not_given_it_up),
         cmocka_unit_test(what_is_sent_on_a_session_in_doubt_is_kept_until_the_reply),

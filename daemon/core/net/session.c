@@ -419,6 +419,8 @@ static void take_resume(struct td_core *core, struct td_link *link, const struct
         return;
     }
     bool known = m->session == link->session_in;
+    /* the far end has dropped messages: it could not know that they were for this daemon */
+    bool missed = resume->first > (known ? link->tree_received : 0) + 1;
     if (!known)
         change_session(core, link, m);
     take_incarnation(core, link, m);
@@ -443,6 +445,8 @@ static void take_resume(struct td_core *core, struct td_link *link, const struct
     }
     if (resume->reply_requested || !agreed)
         answer(core, link, !agreed);
+    if (missed && td_link_is_up(link))
+        td_core_notices.node_back(core, link->node);
     td_early_replied(core, link);
 }
 
