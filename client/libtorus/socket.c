@@ -13,6 +13,7 @@
 #include "lock.h"
 #include "wire/client.h"
 
+enum { MINOR_AT = 5 };    /* the byte of a datagram that has the minor version */
 enum { KEEP_EVERY = 64 }; /* requests; the daemon queues replies to a few hundred */
 
 /* A daemon that has sent nothing for PATIENCE_NS is asked to reply, and given up after the same
@@ -347,6 +348,33 @@ static int late(torus_context *c, int64_t deadline_ns)
 int tl_give_up(torus_context *c)
 {
     return late(c, -1);
+}
+
+int tl_next(torus_context *c, int64_t deadline_ns, struct td_reply *reply, unsigned *minor)
+{
+    size_t size = 0;
+    int got = TORUS_OK;
+    struct tl_kept *k = c->kept;
+    if (k) {
+        c->kept = k->next;
+        if (!c->kept)
+            c->kept_last = &c->kept;
+        size = k->size;
+        memcpy(c->datagram, k->bytes, size);
+        if (k->passed >= 0)
+            close(k->passed);
+        free(k);
+    } else {
+        while ((got = read_datagram(c, false, &size)) == TORUS_PENDING) {
+            got = tl_poll(&c->fd, 1, POLLIN, deadline_ns);
+            if (got != TORUS_OK)
+                return got;
+        }
+        drop_passed(c);
+    }
+    if (got == TORUS_OK && minor && size > MINOR_AT)
+        *minor = c->datagram[MINOR_AT];
+    return got == TORUS_OK ? decode(c, c->datagram, size, reply) : got;
 }
 
 int tl_call(torus_context *c, struct td_request *q, int fd, int64_t deadline_ns,

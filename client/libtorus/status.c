@@ -15,6 +15,15 @@ int tl_status_page(torus_context *c, uint32_t section, uint64_t cursor, struct t
     return error;
 }
 
+int tl_status_ask(torus_context *c, uint32_t node, uint32_t section, uint64_t cursor, uint64_t *id)
+{
+    struct td_request q = {.kind = TD_REQUEST_STATUS, .id = *id = c->next_id++};
+    q.u.status.section = section;
+    q.u.status.cursor = cursor;
+    q.u.status.node = node + 1;
+    return tl_send(c, &q, -1);
+}
+
 int tl_status_next(torus_context *c, uint32_t section, struct tl_listing *l, struct td_reply *reply)
 {
     enum { PAGES_MAX = 16384, LISTING_S = 30 };

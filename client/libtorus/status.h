@@ -10,6 +10,10 @@
  * rows are valid until the next call on the context. */
 int tl_status_page(torus_context *c, uint32_t section, uint64_t cursor, struct td_reply *reply);
 
+/* tl_status_ask sends a question for a page of a section of a node, and sets *id. The reply, or an
+ * error, comes by tl_next (socket.h). */
+int tl_status_ask(torus_context *c, uint32_t node, uint32_t section, uint64_t cursor, uint64_t *id);
+
 /* struct tl_listing: a listing that is read page by page, zeroed before the first one; the last
  * page sets the cursor to 0. */
 struct tl_listing {

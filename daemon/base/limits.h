@@ -26,7 +26,8 @@ enum {
     TD_MEMBERS_PER_MESSAGE = 128, /* runs of ranks in one message of a job's membership */
     TD_EXCLUSIONS_MAX = 256,      /* nodes that an epoch excludes (core/membership/epoch.h) */
     TD_EXCLUSIONS_BYTES_MAX = 14 * TD_EXCLUSIONS_MAX, /* these, in a tree message */
-    TD_TERMS_MAX = 64,   /* terms in a list of what daemons must share (model/terms.h) */
+    TD_PAGE_BYTES_MAX = 3600, /* of a page of the status of another node, in a tree message */
+    TD_TERMS_MAX = 64,        /* terms in a list of what daemons must share (model/terms.h) */
     TD_FORMING_MAX = 64, /* memberships of more than one message that a node receives from another
                             one at a time */
 

@@ -31,6 +31,7 @@
 #include "core/operation/sync.h"
 #include "core_internal.h"
 #include "inspect.h"
+#include "look.h"
 #include "core/net/session.h"
 
 /* ---- life ---- */
@@ -50,6 +51,7 @@ struct core_block {
     struct td_groups groups;
     struct td_operations operations;
     struct td_endings endings;
+    struct td_looks looks;
 };
 
 /* new_core returns a zeroed core that points to the state of its modules, or NULL. */
@@ -69,6 +71,7 @@ static struct td_core *new_core(void)
     core->groups = &block->groups;
     core->operations = &block->operations;
     core->endings = &block->endings;
+    core->looks = &block->looks;
     return core;
 }
 
@@ -251,6 +254,10 @@ static void handle_message(struct td_core *core, uint32_t from, const struct td_
         return;
     case TD_MESSAGE_RESUME: /* the session has handled it */
         return;
+    case TD_MESSAGE_LOOK:
+    case TD_MESSAGE_SEEN:
+        td_look_message(core, from, m);
+        return;
     case TD_MESSAGE_SHRINK_ASK:
     case TD_MESSAGE_SHRINK_VOTE:
     case TD_MESSAGE_SHRINK_ACCEPTED_BEFORE:
@@ -387,7 +394,7 @@ static void handle_request(struct td_core *core, uint32_t id, const struct td_re
         td_reply_done(core, c->id, q->id);
         return;
     case TD_REQUEST_STATUS:
-        td_inspect_reply(core, c, q);
+        td_look_request(core, c, q);
         return;
     case TD_REQUEST_GROUP:
         td_subgroup_make(core, c, q);

@@ -45,6 +45,7 @@ struct td_groups;
 struct td_operations;
 struct td_endings;
 struct td_waits_job;
+struct td_looks;
 
 enum {
     TD_PAD_BYTES = 1 << 20,
@@ -101,6 +102,7 @@ struct td_core {
     struct td_operations *operations; /* operation/operation.h */
     struct td_endings *endings;       /* membership/endings.h */
     struct td_waits_job *waits;       /* [TD_WAITS_JOBS_MAX] (membership/waits.h) */
+    struct td_looks *looks;           /* look.h */
 };
 
 /* ---- emitting ---- */

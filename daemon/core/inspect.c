@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "inspect.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "core/membership/communicator.h"
@@ -22,7 +23,41 @@ struct page {
     struct td_reply *reply;
     uint64_t uid, at, cursor;
     bool sees_all, full;
+    bool is_short;  /* for another node: the page fits TD_PAGE_BYTES_MAX */
+    uint32_t spent; /* then: bytes that the rows before the last take at most */
 };
+
+/* row_bytes returns how many bytes a row takes at most, encoded. */
+static uint32_t row_bytes(const struct td_status_row *row)
+{
+    enum { PLAIN = 260, ABSENT = 100 };
+    size_t text = 0;
+    if (row->kind == TD_ROW_PEER)
+        text = strlen(row->u.peer.endpoint) + strlen(row->u.peer.error);
+    else if (row->kind == TD_ROW_RECORD)
+        text = strlen(row->u.record.job) + strlen(row->u.record.text);
+    else if (row->kind == TD_ROW_JOB)
+        text = strlen(row->u.job.name) + row->u.job.ranks.bytes;
+    else if (row->kind == TD_ROW_OPERATION)
+        text = strlen(row->u.operation.job) + strlen(row->u.operation.call) +
+               row->u.operation.arrived.bytes + row->u.operation.absents * ABSENT;
+    else if (row->kind == TD_ROW_CLIENT)
+        text = strlen(row->u.client.program) + strlen(row->u.client.job);
+    else if (row->kind == TD_ROW_NODE)
+        text = strlen(row->u.node.endpoint);
+    return PLAIN + (uint32_t)text;
+}
+
+/* fits returns true if one more row of a kind, the largest one, fits a page for another node. */
+static bool fits(struct page *p, enum td_row_kind kind)
+{
+    enum { HEAD = 100, MOST = 950, MOST_WITH_RANKS = TD_BITMAP_BYTES_MAX + 1100 };
+    bool ranks = kind == TD_ROW_JOB || kind == TD_ROW_OPERATION;
+    uint32_t rows = p->reply->u.status.rows;
+    if (rows > 0)
+        p->spent += row_bytes(&p->reply->u.status.row[rows - 1]);
+    return HEAD + p->spent + (ranks ? MOST_WITH_RANKS : MOST) <= TD_PAGE_BYTES_MAX;
+}
 
 /* next_row returns the next row to fill in, of a kind, or NULL if the row is not on the page. */
 static struct td_status_row *next_row(struct page *p, enum td_row_kind kind)
@@ -30,7 +65,7 @@ static struct td_status_row *next_row(struct page *p, enum td_row_kind kind)
     uint64_t at = p->at++;
     if (at < p->cursor || p->full)
         return NULL;
-    if (p->reply->u.status.rows == TD_STATUS_ROWS_MAX) {
+    if (p->reply->u.status.rows == TD_STATUS_ROWS_MAX || (p->is_short && !fits(p, kind))) {
         p->full = true;
         p->reply->u.status.next = at;
         return NULL;
@@ -57,7 +92,8 @@ static void list_peers(struct page *p)
             .node = n,
             .health = state,
             .endpoint = core->options.endpoints ? core->options.endpoints[n] : "",
-            .error = state == TD_PEER_UP ? "" : td_link_why(&core->link[n])};
+            .error = state == TD_PEER_UP ? "" : td_link_why(&core->link[n]),
+            .silent_ns = core->link[n].heard_at ? core->now - core->link[n].heard_at + 1 : 0};
     }
 }
 
@@ -423,6 +459,64 @@ static void list_waits(struct page *p)
     }
 }
 
+/* list fills in a page of a section. It returns false if the section is unknown. */
+static bool list(struct page *p, uint32_t section)
+{
+    p->reply->u.status.section = section;
+    p->reply->u.status.next = 0;
+    p->reply->u.status.rows = 0;
+    p->reply->u.status.page = NULL;
+    p->reply->u.status.page_bytes = 0;
+    switch (section) {
+    case TD_STATUS_NODE:
+        list_node(p);
+        return true;
+    case TD_STATUS_PEERS:
+        list_peers(p);
+        return true;
+    case TD_STATUS_CLIENTS:
+        list_clients(p);
+        return true;
+    case TD_STATUS_JOBS:
+        list_jobs(p);
+        return true;
+    case TD_STATUS_OPERATIONS:
+        list_operations(p);
+        return true;
+    case TD_STATUS_QUEUES:
+        list_queues(p);
+        return true;
+    case TD_STATUS_PLANS:
+        list_plans(p);
+        return true;
+    case TD_STATUS_WAITS:
+        list_waits(p);
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool td_inspect_sees_all(const struct td_core *core, const struct td_client *client)
+{
+    return client->observes || client->uid == 0 || client->uid == core->options.uid;
+}
+
+bool td_inspect_page(struct td_core *core, uint64_t uid, bool sees_all, uint32_t section,
+                     uint64_t cursor, struct td_reply *reply)
+{
+    struct page p = {.core = core,
+                     .reply = reply,
+                     .uid = uid,
+                     .cursor = cursor,
+                     .sees_all = sees_all || uid == 0 || uid == core->options.uid,
+                     .is_short = true};
+    memset(reply, 0, offsetof(struct td_reply, u));
+    reply->kind = TD_REPLY_STATUS;
+    reply->text = "";
+    return list(&p, section);
+}
+
 void td_inspect_reply(struct td_core *core, const struct td_client *client,
                       const struct td_request *q)
 {
@@ -431,37 +525,10 @@ void td_inspect_reply(struct td_core *core, const struct td_client *client,
                      .reply = reply,
                      .uid = client->uid,
                      .cursor = q->u.status.cursor,
-                     .sees_all =
-                         client->observes || client->uid == 0 || client->uid == core->options.uid};
-    reply->u.status.section = q->u.status.section;
-    switch (q->u.status.section) {
-    case TD_STATUS_NODE:
-        list_node(&p);
+                     .sees_all = td_inspect_sees_all(core, client)};
+    if (list(&p, q->u.status.section))
         return;
-    case TD_STATUS_PEERS:
-        list_peers(&p);
-        return;
-    case TD_STATUS_CLIENTS:
-        list_clients(&p);
-        return;
-    case TD_STATUS_JOBS:
-        list_jobs(&p);
-        return;
-    case TD_STATUS_OPERATIONS:
-        list_operations(&p);
-        return;
-    case TD_STATUS_QUEUES:
-        list_queues(&p);
-        return;
-    case TD_STATUS_PLANS:
-        list_plans(&p);
-        return;
-    case TD_STATUS_WAITS:
-        list_waits(&p);
-        return;
-    default:
-        reply->kind = TD_REPLY_ERROR;
-        reply->error = TD_ERR_INVALID;
-        reply->text = "unknown section of status";
-    }
+    reply->kind = TD_REPLY_ERROR;
+    reply->error = TD_ERR_INVALID;
+    reply->text = "unknown section of status";
 }

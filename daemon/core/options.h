@@ -26,6 +26,9 @@ struct td_core_options {
     bool segments;                /* the driver may make segments: it executes CLOSE_SEGMENT */
     /* fills in row `at` of the PLANS section, which the driver has; NULL: the section is empty */
     bool (*plan_row)(unsigned at, struct td_row_plan *row);
+    /* writes a page of the status for another node, and returns its bytes, or 0 if it does not
+     * fit; NULL: other nodes see nothing of this one */
+    size_t (*encode_page)(const struct td_reply *page, uint8_t *bytes, size_t size);
     /* returns the state of a process, a letter of proc(5): X if there is no such process, 0 if it
      * is unknown; NULL: all are unknown */
     char (*process_state)(uint64_t pid);

@@ -24,7 +24,7 @@
 #include "loop.h"
 #include "notify.h"
 #include "workers.h"
-#include "wire/wire.h"
+#include "wire/client.h"
 
 enum {
     STATUS_MS = 500, /* between two status lines */
@@ -298,6 +298,7 @@ static bool start_core(struct td_loop *loop)
                                       .uid = getuid(),
                                       .segments = c->segments,
                                       .plan_row = td_plans_row,
+                                      .encode_page = td_wire_encode_page,
                                       .process_state = td_process_state,
                                       .segment_waits = td_segments_waits};
     loop->regions = td_regions_create(c->settings.scratch_bytes, c->settings.region_bytes_max);

@@ -22,6 +22,7 @@ enum {
     TD_MINOR_TERMS = 2,           /* handshakes and joins with terms (terms.h) */
     TD_MINOR_WITHOUT_SCRATCH = 2, /* ANNOUNCE_AGAIN without_scratch */
     TD_MINOR_PLAN_FIELDS = 3,     /* calls that agree on a plan have its fields (plan_call.h) */
+    TD_MINOR_LOOK = 4,            /* LOOK and SEEN; RESUME says the minor version */
 };
 
 /* ---- client > daemon ---- */
@@ -112,6 +113,7 @@ struct td_request {
         struct {
             uint32_t section; /* enum td_status_section */
             uint64_t cursor;  /* 0, or `next` of the page before */
+            uint32_t node;    /* that is asked, plus 1; 0: the client's own */
         } status;
     } u;
 };
@@ -227,6 +229,7 @@ struct td_row_peer {
     uint32_t node;
     enum td_peer_state health;
     const char *endpoint, *error; /* error: the last one, "" while it is up */
+    uint64_t silent_ns;           /* since its last message; 0: none has come */
 };
 
 struct td_row_client {
@@ -363,6 +366,9 @@ struct td_reply {
             uint64_t next; /* cursor of the next page, 0 when this is the last */
             uint32_t rows;
             struct td_status_row row[TD_STATUS_ROWS_MAX];
+            /* a page of another node, encoded, instead of all of these; only inside the daemon */
+            const uint8_t *page;
+            uint32_t page_bytes;
         } status;
     } u;
 };
@@ -412,7 +418,9 @@ struct td_reply {
     X(36, REGISTRY_ASK, registry_ask)                                                              \
     X(37, REGISTRY_ANSWER, registry_answer)                                                        \
     X(38, GRANT, grant)                                                                            \
-    X(39, GRANTED, granted)
+    X(39, GRANTED, granted)                                                                        \
+    X(41, LOOK, look)                                                                              \
+    X(42, SEEN, seen)
 
 enum td_message_kind {
 #define TD_MESSAGE_KIND_VALUE(number, NAME, name) TD_MESSAGE_##NAME = (number),
@@ -614,6 +622,7 @@ struct td_message_resume {
      * or was for an earlier daemon of the receiver. */
     uint64_t first, first_packet;
     uint32_t given_up; /* the receiver's session that the sender gave up last; 0: none */
+    uint32_t minor;    /* version of the peer protocol at the sender; 0: older than 6.4 */
 };
 
 /* Node > next node of a ring: a block of a flooded operation (flood.h). */
@@ -738,6 +747,22 @@ struct td_message_neighbour_lost {
 /* Node > all nodes of the routed fabric: a torus neighbour that was lost is back. */
 struct td_message_neighbour_back {
     uint32_t node; /* the neighbour */
+};
+
+/* Node > node: a page of the status, for a user. */
+struct td_message_look {
+    uint64_t ticket; /* the sender's name of the question */
+    uint64_t uid;    /* the user sees the own jobs, or */
+    bool sees_all;   /* those of all users */
+    uint32_t section;
+    uint64_t cursor;
+};
+
+/* Node > node: the page. */
+struct td_message_seen {
+    uint64_t ticket;
+    struct td_bitmap
+        page; /* bytes of a reply of the local protocol; none: the section is unknown */
 };
 
 /* struct td_relay: the route of a message between two nodes of the routed fabric that are no

@@ -15,6 +15,7 @@
 #include "memory.h"
 #include "messages.h"
 #include "state.h"
+#include "wire/client.h"
 
 void td_sim_options_default(struct td_sim_options *o, const char *shape, uint64_t seed)
 {
@@ -118,6 +119,7 @@ bool world_start_node(struct td_sim *sim, uint32_t number)
                                 .methods = td_collectives_terms(TD_TERMS_METHODS),
                                 .term_name = td_collectives_term_name,
                                 .minor = TD_WIRE_PEER_MINOR,
+                                .encode_page = td_wire_encode_page,
                                 .uid = SIM_UID}; /* the user of all ranks has no share */
     if (sim->options.differ)
         sim->options.differ(number, &o);

@@ -279,6 +279,7 @@ size_t td_wire_encode_request(const struct td_request *q, uint8_t *bytes, size_t
     case TD_REQUEST_STATUS:
         m.section = q->u.status.section;
         m.cursor = q->u.status.cursor;
+        m.node = q->u.status.node;
         break;
     case TD_REQUEST_GROUP:
         m.group = q->u.make.group;
@@ -408,6 +409,7 @@ td_err td_wire_decode_request(const uint8_t *bytes, size_t size, struct td_wire_
     case TD_REQUEST_STATUS:
         q->u.status.section = m->section;
         q->u.status.cursor = m->cursor;
+        q->u.status.node = m->node;
         break;
     case TD_REQUEST_GROUP:
         q->u.make.group = m->group;
@@ -522,7 +524,27 @@ size_t td_wire_encode_reply(const struct td_reply *r, uint8_t *bytes, size_t siz
         td_wire_pack(&m.base, bytes + TD_WIRE_HEADER_BYTES, size - TD_WIRE_HEADER_BYTES);
     if (packed == 0 && protobuf_c_message_get_packed_size(&m.base) != 0)
         return 0;
-    return put_header(bytes, REPLY_TYPE + (unsigned)r->kind) + packed;
+    size_t at = put_header(bytes, REPLY_TYPE + (unsigned)r->kind) + packed;
+    if (r->kind == TD_REPLY_STATUS && r->u.status.page_bytes) { /* its fields follow these */
+        if (r->u.status.page_bytes > size - at)
+            return 0;
+        memcpy(bytes + at, r->u.status.page, r->u.status.page_bytes);
+        at += r->u.status.page_bytes;
+    }
+    return at;
+}
+
+size_t td_wire_encode_page(const struct td_reply *r, uint8_t *bytes, size_t size)
+{
+    uint8_t whole[TD_WIRE_HEADER_BYTES + TD_PAGE_BYTES_MAX];
+    struct td_reply page = *r;
+    page.id = 0;
+    size_t used = td_wire_encode_reply(&page, whole, sizeof whole);
+    size_t packed = used > TD_WIRE_HEADER_BYTES ? used - TD_WIRE_HEADER_BYTES : 0;
+    if (packed > size)
+        return 0;
+    memcpy(bytes, whole + TD_WIRE_HEADER_BYTES, packed);
+    return packed;
 }
 
 td_err td_wire_decode_reply(const uint8_t *bytes, size_t size, struct td_wire_memory *memory,

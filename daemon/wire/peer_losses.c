@@ -90,6 +90,7 @@ void td_wire_put_resume(const struct td_message_resume *f, struct td_wire_form *
     m->first = f->first;
     m->first_packet = f->first_packet;
     m->given_up = f->given_up;
+    m->minor = f->minor;
     m->reply_requested = f->reply_requested;
 }
 
@@ -100,6 +101,36 @@ bool td_wire_get_resume(const Torus__Peer__Resume *m, struct td_message_resume *
     f->first = m->first;
     f->first_packet = m->first_packet;
     f->given_up = m->given_up;
+    f->minor = m->minor;
     f->reply_requested = m->reply_requested;
     return true;
+}
+
+void td_wire_put_look(const struct td_message_look *f, struct td_wire_form *form)
+{
+    Torus__Peer__Look *m = &form->look;
+    m->ticket = f->ticket;
+    m->uid = f->uid;
+    m->sees_all = f->sees_all;
+    m->section = f->section;
+    m->cursor = f->cursor;
+}
+
+bool td_wire_get_look(const Torus__Peer__Look *m, struct td_message_look *f)
+{
+    *f = (struct td_message_look){m->ticket, m->uid, m->sees_all, m->section, m->cursor};
+    return true;
+}
+
+void td_wire_put_seen(const struct td_message_seen *f, struct td_wire_form *form)
+{
+    Torus__Peer__Seen *m = &form->seen;
+    m->ticket = f->ticket;
+    m->page = td_wire_put_bitmap(&f->page);
+}
+
+bool td_wire_get_seen(const Torus__Peer__Seen *m, struct td_message_seen *f)
+{
+    f->ticket = m->ticket;
+    return td_wire_get_bitmap(&m->page, TD_PAGE_BYTES_MAX, &f->page);
 }

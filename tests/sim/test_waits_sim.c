@@ -44,7 +44,6 @@ static void look(const struct td_status_row *row)
         seen.node[w->rank] = w->node;
         if (w->pid)
             seen.pid[w->rank] = w->pid;
-        CHECK(w->longest_ns <= w->waited_ns);
     } else if (row->kind == TD_ROW_RECORD) {
         CHECK(strcmp(row->u.record.job, "job") == 0 && row->u.record.size == RANKS);
         seen.records++;
@@ -94,6 +93,33 @@ static void ask(struct td_sim *sim, uint32_t section)
         td_sim_run(sim, SECOND / 100);
         td_sim_close(sim, client);
     }
+}
+
+/* ask_from reads pages of a section of a node through another node, until one says that none
+ * follows. It returns the error of the last reply. */
+static td_err ask_from(struct td_sim *sim, uint32_t from, uint32_t node, uint32_t section)
+{
+    enum { TRIES = 400 };
+    uint32_t client = td_sim_open(sim, from);
+    struct td_request q = {.kind = TD_REQUEST_STATUS};
+    q.u.status.section = section;
+    q.u.status.node = node + 1;
+    const struct td_reply *r = NULL;
+    for (int i = 0; i < TRIES; i++) {
+        uint64_t id = td_sim_request(sim, client, &q);
+        td_sim_run(sim, SECOND / 50);
+        r = td_sim_reply(sim, client, id);
+        if (!r || (r->error != TD_OK && r->error != TD_ERR_BUSY) ||
+            (r->kind == TD_REPLY_STATUS && r->u.status.next == 0))
+            break;
+        if (r->kind == TD_REPLY_STATUS)
+            q.u.status.cursor = r->u.status.next;
+    }
+    td_err error = r ? r->error : TD_ERR_TIMEOUT;
+    if (error != TD_OK && r)
+        snprintf(seen.text, sizeof seen.text, "%s", r->text);
+    td_sim_close(sim, client);
+    return error;
 }
 
 static struct td_sim *begin(const char *shape, uint64_t seed)
@@ -219,6 +245,79 @@ static void time_before_the_request_counts(void **unused)
     job_world_end(sim);
 }
 
+static void far_nodes(uint64_t seed)
+{
+    struct td_sim *sim = begin(seed % 4 < 2 ? "8" : "2x4", seed);
+    call_late(sim, &barrier, LATE_RANK);
+    for (uint32_t from = 0; from < td_sim_nodes(sim); from += 3) {
+        memset(&seen, 0, sizeof seen);
+        for (uint32_t n = 0; n < td_sim_nodes(sim); n++)
+            EXPECT(ask_from(sim, from, n, TD_STATUS_WAITS) == TD_OK, "node %u: %s", n, seen.text);
+        CHECK(seen.records == td_sim_nodes(sim) && seen.last[LATE_RANK][TD_KIND_BARRIER] == 1);
+        expect_about(seen.ns[LATE_RANK][TD_KIND_BARRIER], (RANKS - 1) * LATE_NS);
+    }
+    job_world_end(sim);
+}
+
+static void any_node_shows_the_records_of_all(void **unused)
+{
+    (void)unused;
+    seeds_run(far_nodes, 24, 8, 200);
+}
+
+/* Rows that are as long as they can be still fit a page. */
+static void listings_of_another_node_are_complete(void **unused)
+{
+    (void)unused;
+    enum { JOBS = 70 };
+    struct td_sim *sim = job_world("1x2", 6, observe);
+    uint32_t nodes[RANKS] = {1, 1, 1, 1, 1, 1, 1, 1};
+    for (int i = 0; i < JOBS; i++) {
+        job_form(&job, sim, "job", nodes, RANKS, 0);
+        job_call(&job, 0, &barrier, 0, false);
+        td_sim_run(sim, SECOND / 100);
+        for (uint32_t r = RANKS; r-- > 0;)
+            td_sim_close(sim, job.rank[r].client);
+        td_sim_run(sim, SECOND / 10);
+    }
+    memset(&seen, 0, sizeof seen);
+    CHECK(ask_from(sim, 0, 1, TD_STATUS_WAITS) == TD_OK);
+    CHECK(seen.records == 64 && seen.over == 64 && seen.error == TD_ERR_RANK_FAILED);
+    CHECK(ask_from(sim, 0, 1, 99) == TD_ERR_INVALID);
+    CHECK(ask_from(sim, 0, 2, TD_STATUS_WAITS) == TD_ERR_INVALID);
+    job_world_end(sim);
+}
+
+static void make_node_2_older(uint32_t node, struct td_core_options *options)
+{
+    if (node == 2)
+        options->minor = TD_MINOR_LOOK - 1;
+}
+
+static void observe_older(struct td_sim_options *o)
+{
+    observe(o);
+    o->differ = make_node_2_older;
+}
+
+static void nodes_that_cannot_answer_are_named(void **unused)
+{
+    (void)unused;
+    for (uint64_t seed = 0; seed < 2; seed++) { /* the direct and the routed fabric */
+        struct td_sim *sim = job_world("1x4", seed, observe_older);
+        td_sim_run(sim, SECOND);
+        CHECK(ask_from(sim, 0, 1, TD_STATUS_NODE) == TD_OK);
+        CHECK(ask_from(sim, 0, 2, TD_STATUS_NODE) == TD_ERR_VERSION);
+        CHECK(strstr(seen.text, "node 2"));
+        td_sim_kill_node(sim, 1);
+        td_sim_run(sim, 2 * SECOND);
+        CHECK(ask_from(sim, 0, 1, TD_STATUS_NODE) == TD_ERR_NODE_FAILED);
+        CHECK(strstr(seen.text, "node 1"));
+        CHECK(ask_from(sim, 0, 3, TD_STATUS_NODE) == TD_OK);
+        td_sim_destroy(sim);
+    }
+}
+
 static void records_of_many_jobs_are_bounded(void **unused)
 {
     (void)unused;
@@ -243,6 +342,9 @@ int main(void)
         cmocka_unit_test(record_outlives_the_rank_and_the_job),
         cmocka_unit_test(time_before_the_request_counts),
         cmocka_unit_test(records_of_many_jobs_are_bounded),
+        cmocka_unit_test(any_node_shows_the_records_of_all),
+        cmocka_unit_test(listings_of_another_node_are_complete),
+        cmocka_unit_test(nodes_that_cannot_answer_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -258,14 +258,15 @@ class Emulation(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         status = json.loads(done.stdout)
         self.assertEqual(list(status), ["version", "node", "coordinates", "shape", "wrap", "peers",
-                                        "clients", "jobs", "operations"])
+                                        "clients", "jobs", "operations", "silent"])
+        self.assertEqual(status["silent"], [])
         self.assertEqual((status["node"], status["coordinates"]), (0, [0, 0]))
         self.assertEqual((status["shape"], status["wrap"]), ([2, 3], [True, False]))
         self.assertEqual([peer["node"] for peer in status["peers"]], [1, 2, 3, 4, 5])
         for peer in status["peers"]:
-            self.assertEqual(set(peer), {"node", "endpoint", "state"})
+            self.assertEqual(set(peer), {"node", "endpoint", "state", "silent_ns"})
         self.assertEqual([set(client) for client in status["clients"]],
-                         [{"pid", "uid", "job", "rank", "joining"}])
+                         [{"node", "pid", "uid", "job", "rank", "joining"}])
 
     def test_status_counts_processes_that_take_any_rank(self):
         done = emulate("1", "--", "sh", "-c", "ctl=" + CTL + """

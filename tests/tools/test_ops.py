@@ -58,11 +58,20 @@ class Operations(unittest.TestCase):
                 here = {c["rank"]: c["arrived"] for c in o["here"]}
                 self.assertEqual(here, {0: False, 1: True} if fabric == "direct" else {0: False})
                 self.assertEqual({c["program"] for c in o["here"]}, {"late"})
+                self.assertEqual({c["rank"]: c["arrived"] for c in o["processes"]},
+                                 {rank: rank > 0 for rank in range(ranks)})
             text = self.ops(socket)
             self.assertIn("4 operations are in flight", text)
             self.assertEqual(text.count(f"arrived   {ranks - 1} of {ranks} ranks: 1-{ranks - 1}\n"
                                         "  missing   0\n"), 4)
             self.assertEqual(text.count("late: has not called"), 4)
+            # the daemon of another node knows as much
+            other = socket[:-1] + "2"
+            self.until(other, lambda all: len(all) == 4 and
+                       {(tuple(o["missing"]), o["absent"][0]["cause"]) for o in all} ==
+                       {((0,), "late_rank")})
+            self.assertIn("cause     rank 0 on node 0, process ", self.ops(other))
+            self.assertIn("node 2: ", self.ops(other, "--here"))
             process.stdin.close()
             self.assertEqual(process.wait(DEADLINE_S), 0)
 
@@ -86,11 +95,11 @@ class Operations(unittest.TestCase):
                               capture_output=True, text=True, timeout=DEADLINE_S)
         return done.returncode, done.stdout, done.stderr
 
-    def straggle(self, *options):
-        """Runs a job of 8 ranks on one node: rank 5 computes for 20 ms before each of 10 barriers.
+    def straggle(self, shape="1", *options):
+        """Runs a job of 8 ranks: rank 5 computes for 20 ms before each of 10 barriers.
 
         Returns the process, the socket of its daemon, and how long rank 5 has computed in ns."""
-        process = subprocess.Popen([CTL, "emulate", "1", "--ranks", "8", *options, "--", STRAGGLE,
+        process = subprocess.Popen([CTL, "emulate", shape, "--ranks", "8", *options, "--", STRAGGLE,
                                     "5", "10", "20"], stdin=subprocess.PIPE,
                                    stdout=subprocess.PIPE, text=True)
         self.addCleanup(process.wait)
@@ -101,15 +110,15 @@ class Operations(unittest.TestCase):
         return process, socket, int(computed)
 
     def test_the_rank_that_made_others_wait_is_first(self):
-        for options in [], ["--set", "node.segments=no"]:
-            process, socket, computed = self.straggle(*options)
+        for shape, options in (("1", []), ("1", ["--set", "node.segments=no"]), ("2x2", [])):
+            process, socket, computed = self.straggle(shape, *options)
             code, text, error = self.stragglers(socket, "--json")
             self.assertEqual((code, error), (0, ""))
             record = json.loads(text)
             first = record["stragglers"][0]
             self.assertEqual((record["version"], record["size"], record["error"]), (1, 8, 0))
             self.assertEqual(record["calls"], 22)
-            self.assertEqual((first["rank"], first["node"]), (5, 0))
+            self.assertEqual((first["rank"], first["node"]), (5, 0 if shape == "1" else 2))
             self.assertGreater(first["pid"], 0)
             # the machine may be busy: the simulator's test has narrow bounds
             self.assertGreater(first["waited_ns"], 7 * computed / 2)
@@ -123,11 +132,38 @@ class Operations(unittest.TestCase):
             process.stdin.close()
             self.assertEqual(process.wait(DEADLINE_S), 0)
 
+    def test_nodes_that_do_not_answer_are_listed_in_time(self):
+        process, socket = self.waiting("1x4", 4, "direct")
+        folder = os.path.dirname(socket)
+        self.until(socket, lambda all: len(all) == 4 and
+                   {tuple(o["missing"]) for o in all} == {(0,)})
+        [daemon] = [int(p) for p in subprocess.run(["pgrep", "-f", f"{folder}/c2( |$)"],
+                                                   capture_output=True, text=True).stdout.split()]
+        os.kill(daemon, signal.SIGSTOP)
+        done = json.loads(self.ops(socket, "--json", "--timeout", "0.3"))
+        os.kill(daemon, signal.SIGCONT)
+        self.assertEqual([s["node"] for s in done["silent"]], [2])
+        self.assertIn("no answer within 0.3 s", done["silent"][0]["error"])
+        self.assertGreater(done["silent"][0]["silent_ns"], 0)
+        self.assertEqual([p["rank"] for p in done["operations"][0]["processes"]], [0, 1, 3])
+        self.until(socket, lambda all: len(all[0]["processes"]) == 4)
+        process.stdin.close()
+        self.assertEqual(process.wait(DEADLINE_S), 0)
+
+    def test_a_job_that_forms_is_listed_with_who_is_missing(self):
+        done = subprocess.run([CTL, "emulate", "1x2", "--ranks", "1", "--", "sh", "-c", f"""
+            TORUS_JOB=long TORUS_RANK=2 TORUS_SIZE=4 {CTL} bench 2>&- &
+            until {CTL} ops | grep 'job long .* is forming: 1 of 4 ranks have joined'; do
+                sleep 0.1; done
+            {CTL} ops | grep '  missing   0-1,3$'"""], capture_output=True, text=True,
+                              timeout=DEADLINE_S)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_an_unknown_job_is_said(self):
         process, socket, _ = self.straggle()
         code, text, error = self.stragglers(socket, "nobody")
         self.assertEqual((code, text), (1, ""))
-        self.assertIn("no record of a job nobody", error)
+        self.assertIn("no node has a record of a job nobody", error)
         process.stdin.close()
         self.assertEqual(process.wait(DEADLINE_S), 0)
 

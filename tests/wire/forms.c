@@ -205,6 +205,7 @@ struct td_request some_request(enum td_request_kind kind)
     case TD_REQUEST_STATUS:
         q.u.status.section = wide32();
         q.u.status.cursor = wide();
+        q.u.status.node = wide32();
         break;
     case TD_REQUEST_GROUP:
         q.u.make.group = wide32();
@@ -275,7 +276,7 @@ static struct td_status_row some_row(void)
         break;
     case TD_ROW_PEER:
         row.u.peer = (struct td_row_peer){wide32(), (enum td_peer_state)below(TD_PEER_UNKNOWN + 1),
-                                          text(100), text(200)};
+                                          text(100), text(200), wide()};
         break;
     case TD_ROW_CLIENT:
         row.u.client =

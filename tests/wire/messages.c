@@ -91,9 +91,16 @@ static const struct field of_node_lost[] = {F(node_lost, node), F(node_lost, not
                                             F(node_lost, is_proven), TEXT(node_lost, text)};
 static const struct field of_sync[] = {F(sync, family), F(sync, round), F(sync, step_index)};
 static const struct field of_delivered[] = {F(delivered, ticket)};
-static const struct field of_resume[] = {F(resume, packets_received), F(resume, reply_requested),
-                                         F(resume, incarnation),      F(resume, first),
-                                         F(resume, first_packet),     F(resume, given_up)};
+static const struct field of_resume[] = {F(resume, packets_received),
+                                         F(resume, reply_requested),
+                                         F(resume, incarnation),
+                                         F(resume, first),
+                                         F(resume, first_packet),
+                                         F(resume, given_up),
+                                         F(resume, minor)};
+static const struct field of_look[] = {F(look, ticket), F(look, uid), F(look, sees_all),
+                                       F(look, section), F(look, cursor)};
+static const struct field of_seen[] = {F(seen, ticket), BITMAP(seen, page, TD_PAGE_BYTES_MAX)};
 static const struct field of_flood[] = {F(flood, ring), F(flood, is_backward),
                                         F(flood, hops), F(flood, witness),
                                         F(flood, last), PAYLOAD(flood, payload)};

@@ -239,7 +239,9 @@ static void message_without_a_known_kind_is_refused(void **unused)
     assert_false(decode(bytes, torus__peer__tree__pack(&tree, bytes), &back));
     assert_non_null(strstr(why, "unknown kind"));
     for (uint64_t field = ENVELOPE_FIELDS + 1; field < 2000; field++) {
-        bool known = field > FIELD_OF_KIND && field <= FIELD_OF_KIND + kinds_count;
+        bool known = false; /* numbers may have gaps */
+        for (unsigned k = 0; k < kinds_count; k++)
+            known = known || field == FIELD_OF_KIND + (uint64_t)kinds[k].kind;
         if (known)
             continue;
         assert_false(decode(bytes, put_body(bytes, field, LENGTH_DELIMITED, 0), &back));

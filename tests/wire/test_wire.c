@@ -142,6 +142,7 @@ static void same_request(const struct td_request *a, const struct td_request *b)
     case TD_REQUEST_STATUS:
         SAME(u.status.section);
         SAME(u.status.cursor);
+        SAME(u.status.node);
         break;
     case TD_REQUEST_GROUP:
         SAME(u.make.group);
@@ -234,6 +235,7 @@ static void same_row(const struct td_status_row *a, const struct td_status_row *
         SAME(u.peer.health);
         SAME_TEXT(u.peer.endpoint);
         SAME_TEXT(u.peer.error);
+        SAME(u.peer.silent_ns);
         break;
     case TD_ROW_CLIENT:
         SAME(u.client.pid);

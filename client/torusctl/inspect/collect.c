@@ -3,8 +3,11 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "inspect.h"
+#include "merge.h"
 #include "torusctl/torusctl.h"
 
 enum { LATE_SECONDS = 10 };
@@ -13,9 +16,10 @@ static const char *const states[] = {"down", "up", "unknown"};
 
 static json_t *peer_json(const struct td_row_peer *r)
 {
-    return json_pack("{s:i s:o s:s s:o}", "node", (int)r->node, "endpoint", ins_text(r->endpoint),
-                     "state", states[r->health], "error",
-                     ins_text(r->health == TD_PEER_UP ? "" : r->error));
+    return json_pack("{s:i s:o s:s s:o s:I}", "node", (int)r->node, "endpoint",
+                     ins_text(r->endpoint), "state", states[r->health], "error",
+                     ins_text(r->health == TD_PEER_UP ? "" : r->error), "silent_ns",
+                     (json_int_t)r->silent_ns);
 }
 
 static json_t *client_json(const struct td_row_client *r)
@@ -46,12 +50,13 @@ static json_t *operation_json(const struct td_row_operation *r)
     json_t *absents = json_array();
     for (uint32_t i = 0; i < r->absents; i++)
         json_array_append_new(absents, absent_json(&r->absent[i]));
-    return json_pack("{s:o s:i s:I s:o s:s s:I s:I s:I s:o s:o s:o}", "job", ins_text(r->job),
+    return json_pack("{s:o s:i s:I s:o s:s s:I s:I s:I s:o s:o s:o s:I}", "job", ins_text(r->job),
                      "group", (int)r->group, "sequence", (json_int_t)r->sequence, "kind",
                      ins_text(r->call), "phase", r->running ? "running" : "waiting", "age_ns",
                      (json_int_t)r->age_ns, "step", (json_int_t)r->steps_done, "steps",
                      (json_int_t)r->steps, "arrived", ins_ranks(&r->arrived, r->size, true),
-                     "missing", ins_ranks(&r->arrived, r->size, false), "absent", absents);
+                     "missing", ins_ranks(&r->arrived, r->size, false), "absent", absents,
+                     "instance", (json_int_t)r->instance);
 }
 
 /* row_json returns a row, or NULL if its kind is not one of those that are listed here. */
@@ -77,20 +82,13 @@ static json_t *row_json(const struct td_status_row *row)
     return NULL;
 }
 
-json_t *ins_collect(torus_context *c)
+/* describe adds the node and the machine to an object. */
+static void describe(torus_context *c, json_t *all)
 {
-    static const struct {
-        uint32_t section;
-        const char *name;
-    } parts[] = {{TD_STATUS_PEERS, "peers"},
-                 {TD_STATUS_CLIENTS, "clients"},
-                 {TD_STATUS_JOBS, "jobs"},
-                 {TD_STATUS_OPERATIONS, "operations"}};
     uint32_t size[TORUS_DIMENSIONS_MAX], place[TORUS_DIMENSIONS_MAX];
     int wrap[TORUS_DIMENSIONS_MAX], dimensions = torus_shape(c, size, wrap);
     torus_coords(c, place);
-    json_t *all = json_object(), *coordinates = json_array(), *shape = json_array(),
-           *wraps = json_array();
+    json_t *coordinates = json_array(), *shape = json_array(), *wraps = json_array();
     for (int d = 0; d < dimensions; d++) {
         json_array_append_new(coordinates, json_integer(place[d]));
         json_array_append_new(shape, json_integer(size[d]));
@@ -101,15 +99,49 @@ json_t *ins_collect(torus_context *c)
     json_object_set_new(all, "coordinates", coordinates);
     json_object_set_new(all, "shape", shape);
     json_object_set_new(all, "wrap", wraps);
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        json_t *list = ins_rows(c, parts[i].section, row_json);
-        if (!list) {
-            json_decref(all);
-            return NULL;
+}
+
+/* add_silence adds to each node that has not answered when its last message came. */
+static void add_silence(const json_t *peers, json_t *silent)
+{
+    for (size_t i = 0; i < json_array_size(silent); i++) {
+        json_t *s = json_array_get(silent, i);
+        for (size_t k = 0; k < json_array_size(peers); k++) {
+            const json_t *p = json_array_get(peers, k);
+            if (ins_number(p, "node") == ins_number(s, "node") && ins_number(p, "silent_ns"))
+                json_object_set(s, "silent_ns", json_object_get(p, "silent_ns"));
         }
-        json_object_set_new(all, parts[i].name, list);
     }
-    return all;
+}
+
+json_t *ins_collect(struct ins_machine *m)
+{
+    json_t *all = json_object(), *peers = ins_rows(m->c, TD_STATUS_PEERS, row_json),
+           *clients = peers ? ins_machine_rows(m, TD_STATUS_CLIENTS, row_json) : NULL,
+           *jobs = clients ? ins_machine_rows(m, TD_STATUS_JOBS, row_json) : NULL,
+           *operations = jobs ? ins_machine_rows(m, TD_STATUS_OPERATIONS, row_json) : NULL;
+    bool good = operations != NULL;
+    describe(m->c, all);
+    if (good) {
+        size_t i = 0;
+        json_t *client = NULL;
+        json_array_foreach(clients, i, client)
+            json_object_set(client, "node", json_object_get(client, "at"));
+        add_silence(peers, m->silent);
+        json_object_set(all, "peers", peers);
+        json_object_set(all, "clients", clients);
+        json_object_set_new(all, "jobs", ins_merge_jobs(jobs));
+        json_object_set_new(all, "operations", ins_merge_operations(operations));
+        json_object_set(all, "silent", m->silent);
+    }
+    json_decref(peers);
+    json_decref(clients);
+    json_decref(jobs);
+    json_decref(operations);
+    if (good)
+        return all;
+    json_decref(all);
+    return NULL;
 }
 
 bool ins_is_late(const json_t *operation)
@@ -118,34 +150,73 @@ bool ins_is_late(const json_t *operation)
            json_integer_value(json_object_get(operation, "age_ns")) >= LATE_SECONDS * 1000000000LL;
 }
 
-const char ins_options[] =
-    "  --json               print the result as JSON\n"
-    "  --socket PATH        socket of the daemon (default: the search order of libtorus(3))\n";
+const char ins_options[] = INS_OPTIONS;
+
+const char *ins_read_choices(int argc, char **argv, struct ins_choices *o, const char **word)
+{
+    *o = (struct ins_choices){.timeout_s = INS_TIMEOUT_S};
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--json") == 0)
+            o->as_json = true;
+        else if (strcmp(argv[i], "--here") == 0)
+            o->here = true;
+        else if (strcmp(argv[i], "--watch") == 0)
+            o->watch = true;
+        else if (strcmp(argv[i], "--socket") == 0 && i + 1 < argc)
+            o->socket = argv[++i];
+        else if (strcmp(argv[i], "--timeout") == 0 && i + 1 < argc &&
+                 ins_machine_seconds(argv[i + 1], &o->timeout_s))
+            i++;
+        else if (word && !*word && argv[i][0] != '-')
+            *word = argv[i];
+        else
+            return argv[i];
+    }
+    return NULL;
+}
+
+/* ask_once collects the state and prints it. It returns false on an error. */
+static bool ask_once(torus_context *c, const struct ins_choices *o, ins_print_fn *print)
+{
+    struct ins_machine m;
+    ins_machine_begin(&m, c, o->timeout_s, o->here);
+    json_t *all = ins_collect(&m);
+    if (all)
+        print(&m, all, o->as_json);
+    fflush(stdout);
+    ins_machine_end(&m);
+    bool good = all != NULL;
+    json_decref(all);
+    return good;
+}
+
+void ins_pause(void)
+{
+    fflush(stdout);
+    nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
+    if (isatty(STDOUT_FILENO))
+        fputs("\033[H\033[2J", stdout);
+}
 
 int ins_ask(const char *name, int argc, char **argv, ins_print_fn *print)
 {
-    const char *socket = NULL;
-    bool as_json = false;
+    struct ins_choices o;
     int code = EXIT_WELL;
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--json") == 0)
-            as_json = true;
-        else if (strcmp(argv[i], "--socket") == 0 && i + 1 < argc)
-            socket = argv[++i];
-        else
-            return ctl_usage(name, ctl_no_option(argv[i]));
-    }
-    torus_context *c = ctl_open(socket, &code);
+    const char *wrong = ins_read_choices(argc, argv, &o, NULL);
+    if (wrong)
+        return ctl_usage(name, ctl_no_option(wrong));
+    torus_context *c = ctl_open(o.socket, &code);
     if (!c)
         return code;
-    json_t *all = ins_collect(c);
-    if (all) {
-        print(c, all, as_json);
-    } else {
+    bool good = ask_once(c, &o, print);
+    while (good && o.watch) {
+        ins_pause();
+        good = ask_once(c, &o, print);
+    }
+    if (!good) {
         fprintf(stderr, "torusctl %s: %s\n", name, torus_last_error(c));
         code = EXIT_FAILED;
     }
-    json_decref(all);
     torus_close(c);
     return code;
 }

@@ -106,3 +106,15 @@ void ins_rank_runs(char *text, size_t bytes, const json_t *list)
         length = strlen(text);
     }
 }
+
+void ins_missing_ranks(char *text, size_t bytes, const json_t *job)
+{
+    const json_t *list = json_object_get(job, "missing");
+    json_int_t left = json_integer_value(json_object_get(job, "size")) -
+                      json_integer_value(json_object_get(job, "joined"));
+    text[0] = '\0';
+    if (left > 0 && (size_t)left < json_array_size(list))
+        snprintf(text, bytes, "%lld of ", (long long)left);
+    size_t length = strlen(text);
+    ins_rank_runs(text + length, bytes - length, list);
+}

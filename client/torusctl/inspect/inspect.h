@@ -36,5 +36,9 @@ void ins_duration(char *text, size_t bytes, json_int_t ns);
 void ins_clock(char *text, size_t bytes, json_int_t ns);
 /* ins_rank_runs writes ranks as 0-3,7, or 0-3,7 and 5 more. */
 void ins_rank_runs(char *text, size_t bytes, const json_t *list);
+/* ins_missing_ranks writes the missing ranks of a job. A process that joined without a rank
+ * receives one when the job is complete; until then fewer processes are missing than ranks: "2 of
+ * 0-2". */
+void ins_missing_ranks(char *text, size_t bytes, const json_t *job);
 
 #endif

@@ -59,13 +59,16 @@ static const char *state_text(char state)
     }
 }
 
-/* program_of returns the program of a rank of this node, or "". */
+/* program_of returns the program of a rank, or "". */
 static const char *program_of(const json_t *operation, const json_t *absent)
 {
-    const json_t *here = json_object_get(operation, "here");
-    for (size_t i = 0; i < json_array_size(here); i++)
-        if (ins_number(json_array_get(here, i), "pid") == ins_number(absent, "pid"))
-            return ins_string(json_array_get(here, i), "program");
+    const json_t *list = json_object_get(operation, "processes");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *c = json_array_get(list, i);
+        if (ins_number(c, "pid") == ins_number(absent, "pid") &&
+            ins_number(c, "node") == ins_number(absent, "node"))
+            return ins_string(c, "program");
+    }
     return "";
 }
 
@@ -107,34 +110,67 @@ static bool is_in(const json_t *list, json_int_t rank)
     return false;
 }
 
-/* add_here adds to each operation its ranks on this node: [{rank, pid, program, arrived}]. */
-static void add_here(json_t *operations, const json_t *clients)
+/* add_processes adds to each operation the processes of its ranks, "processes", and those of them
+ * on this node, "here". */
+static void add_processes(json_t *operations, const json_t *clients, uint32_t node)
 {
     for (size_t i = 0; i < json_array_size(operations); i++) {
-        json_t *o = json_array_get(operations, i), *here = json_array();
+        json_t *o = json_array_get(operations, i), *here = json_array(), *all = json_array();
         for (size_t k = 0; k < json_array_size(clients); k++) {
             const json_t *c = json_array_get(clients, k);
             json_t *rank = json_object_get(c, "rank");
-            if (json_equal(json_object_get(c, "job"), json_object_get(o, "job")) &&
-                json_equal(json_object_get(c, "seat"), json_object_get(o, "group")) &&
-                json_integer_value(rank) >= 0 && !json_is_true(json_object_get(c, "joining")))
-                json_array_append_new(
-                    here,
-                    json_pack("{s:O s:O s:O s:b}", "rank", rank, "pid", json_object_get(c, "pid"),
-                              "program", json_object_get(c, "program"), "arrived",
-                              is_in(json_object_get(o, "arrived"), json_integer_value(rank))));
+            if (!json_equal(json_object_get(c, "job"), json_object_get(o, "job")) ||
+                !json_equal(json_object_get(c, "seat"), json_object_get(o, "group")) ||
+                json_integer_value(rank) < 0 || json_is_true(json_object_get(c, "joining")))
+                continue;
+            json_t *process =
+                json_pack("{s:O s:O s:O s:b s:O}", "rank", rank, "pid", json_object_get(c, "pid"),
+                          "program", json_object_get(c, "program"), "arrived",
+                          is_in(json_object_get(o, "arrived"), json_integer_value(rank)), "node",
+                          json_object_get(c, "node"));
+            json_array_append(all, process);
+            if (ins_number(c, "node") == node)
+                json_array_append(here, process);
+            json_decref(process);
         }
         json_object_set_new(o, "here", here);
+        json_object_set_new(o, "processes", all);
         add_causes(o);
         json_object_set_new(o, "late", json_boolean(ins_is_late(o)));
+        json_object_del(o, "instance");
+        json_object_del(o, "at");
     }
+}
+
+static void print_process(const json_t *c)
+{
+    printf("  process   rank %lld on node %lld, process %lld, %s: %s\n",
+           (long long)ins_number(c, "rank"), (long long)ins_number(c, "node"),
+           (long long)ins_number(c, "pid"), ins_string(c, "program"),
+           json_is_true(json_object_get(c, "arrived")) ? "has arrived" : "has not called");
+}
+
+/* print_processes prints the processes of an operation, those first that have not called. */
+static void print_processes(const json_t *list)
+{
+    enum { SHOWN = 8 };
+    size_t shown = 0;
+    for (int arrived = 0; arrived < 2; arrived++)
+        for (size_t i = 0; i < json_array_size(list) && shown < SHOWN; i++) {
+            const json_t *c = json_array_get(list, i);
+            if (json_is_true(json_object_get(c, "arrived")) != (arrived == 1))
+                continue;
+            print_process(c);
+            shown++;
+        }
+    if (json_array_size(list) > shown)
+        printf("            and %zu more\n", json_array_size(list) - shown);
 }
 
 static void print_operation(const json_t *o)
 {
-    enum { HERE_SHOWN = 8 };
     char age[32], arrived[256] = "none", missing[256] = "none";
-    const json_t *here = json_object_get(o, "here"), *kind = json_object_get(o, "kind");
+    const json_t *kind = json_object_get(o, "kind");
     size_t came = json_array_size(json_object_get(o, "arrived"));
     size_t size = came + json_array_size(json_object_get(o, "missing"));
     json_int_t steps = json_integer_value(json_object_get(o, "steps"));
@@ -142,49 +178,74 @@ static void print_operation(const json_t *o)
     ins_rank_runs(arrived, sizeof arrived, json_object_get(o, "arrived"));
     ins_rank_runs(missing, sizeof missing, json_object_get(o, "missing"));
     printf("\n%s%s: job %s, group %lld, number %lld\n", ins_is_late(o) ? "! " : "",
-           *json_string_value(kind) ? json_string_value(kind) : "not called on this node yet",
+           *json_string_value(kind) ? json_string_value(kind) : "unknown call",
            json_string_value(json_object_get(o, "job")),
            (long long)json_integer_value(json_object_get(o, "group")),
            (long long)json_integer_value(json_object_get(o, "sequence")));
     printf("  %-9s for %s", json_string_value(json_object_get(o, "phase")), age);
     if (steps)
-        printf(", %lld of %lld steps of this node done",
+        printf(", %lld of %lld steps done",
                (long long)json_integer_value(json_object_get(o, "step")), (long long)steps);
     printf("\n  arrived   %zu of %zu ranks: %s\n  missing   %s\n", came, size, arrived, missing);
     const json_t *absent = json_object_get(o, "absent");
     for (size_t i = 0; i < json_array_size(absent); i++)
         print_cause(o, json_array_get(absent, i));
-    for (size_t i = 0; i < json_array_size(here) && i < HERE_SHOWN; i++) {
-        const json_t *c = json_array_get(here, i);
-        printf("  here      rank %lld, process %lld, %s: %s\n",
-               (long long)json_integer_value(json_object_get(c, "rank")),
-               (long long)json_integer_value(json_object_get(c, "pid")),
-               json_string_value(json_object_get(c, "program")),
-               json_is_true(json_object_get(c, "arrived")) ? "has arrived" : "has not called");
-    }
-    if (json_array_size(here) > HERE_SHOWN)
-        printf("            and %zu more\n", json_array_size(here) - HERE_SHOWN);
+    print_processes(json_object_get(o, "processes"));
 }
 
-static void print_ops(torus_context *c, json_t *all, bool as_json)
+/* take_forming moves the jobs that wait for ranks to a list of their own. */
+static json_t *take_forming(const json_t *jobs)
+{
+    json_t *forming = json_array();
+    for (size_t i = 0; i < json_array_size(jobs); i++) {
+        json_t *j = json_array_get(jobs, i);
+        json_object_del(j, "at");
+        if (ins_number(j, "joined") < ins_number(j, "size"))
+            json_array_append(forming, j);
+    }
+    return forming;
+}
+
+static void print_forming(const json_t *forming)
+{
+    for (size_t i = 0; i < json_array_size(forming); i++) {
+        const json_t *j = json_array_get(forming, i);
+        char missing[256];
+        ins_missing_ranks(missing, sizeof missing, j);
+        printf("\njob %s of user %lld is forming: %lld of %lld ranks have joined\n  missing   %s\n",
+               ins_string(j, "name"), (long long)ins_number(j, "uid"),
+               (long long)ins_number(j, "joined"), (long long)ins_number(j, "size"), missing);
+    }
+}
+
+static void print_ops(const struct ins_machine *m, json_t *all, bool as_json)
 {
     json_t *operations = json_object_get(all, "operations");
     size_t count = json_array_size(operations);
-    add_here(operations, json_object_get(all, "clients"));
+    json_t *forming = take_forming(json_object_get(all, "jobs"));
+    add_processes(operations, json_object_get(all, "clients"), torus_node(m->c));
     if (as_json) {
-        json_t *out = json_pack("{s:i s:i s:O}", "version", 1, "node", (int)torus_node(c),
-                                "operations", operations);
+        json_t *out =
+            json_pack("{s:i s:i s:O s:O s:O}", "version", 1, "node", (int)torus_node(m->c),
+                      "operations", operations, "forming", forming, "silent", m->silent);
         ins_print(out);
         json_decref(out);
+        json_decref(forming);
         return;
     }
-    if (count == 0)
-        printf("node %u: no operation is in flight\n", torus_node(c));
+    if (m->here) /* a machine of one node, too */
+        printf("node %u: ", torus_node(m->c));
     else
-        printf("node %u: %zu operation%s in flight\n", torus_node(c), count,
-               count == 1 ? " is" : "s are");
+        printf("%zu of %u nodes: ", m->nodes - json_array_size(m->silent), m->nodes);
+    if (count == 0)
+        printf("no operation is in flight\n");
+    else
+        printf("%zu operation%s in flight\n", count, count == 1 ? " is" : "s are");
+    ins_machine_print_silent(m);
     for (size_t i = 0; i < count; i++)
         print_operation(json_array_get(operations, i));
+    print_forming(forming);
+    json_decref(forming);
 }
 
 static int run(int argc, char **argv)
@@ -194,8 +255,8 @@ static int run(int argc, char **argv)
 
 const struct ctl_command ctl_command_ops = {
     .name = "ops",
-    .arguments = "[--json] [--socket PATH]",
-    .what = "show the operations in flight: arrived and missing ranks, progress",
+    .arguments = "[--here] [--timeout SECONDS] [--watch] [--json] [--socket PATH]",
+    .what = "show the operations in flight, and why each waits",
     .options = ins_options,
     .run = run,
 };

@@ -9,24 +9,10 @@
 #include "torusctl/torusctl.h"
 
 /* Keys for the tables only; the JSON form does not have them. */
-static const char *const people_only[] = {"error", "program", "phase", "step",
-                                          "steps", "seat",    "absent"};
+static const char *const people_only[] = {"error", "program", "phase", "step",    "steps",
+                                          "seat",  "absent",  "at",    "instance"};
 
 /* ---- tables ---- */
-
-/* missing_ranks writes the missing ranks of a job. A process that joined without a rank receives
- * one when the job is complete; until then fewer processes are missing than ranks: "2 of 0-2". */
-static void missing_ranks(char *text, size_t bytes, const json_t *job)
-{
-    const json_t *list = json_object_get(job, "missing");
-    json_int_t left = json_integer_value(json_object_get(job, "size")) -
-                      json_integer_value(json_object_get(job, "joined"));
-    text[0] = '\0';
-    if (left > 0 && (size_t)left < json_array_size(list))
-        snprintf(text, bytes, "%lld of ", (long long)left);
-    size_t length = strlen(text);
-    ins_rank_runs(text + length, bytes - length, list);
-}
 
 static void cell(struct libscols_line *line, size_t column, const json_t *row, const char *key)
 {
@@ -40,7 +26,7 @@ static void cell(struct libscols_line *line, size_t column, const json_t *row, c
         snprintf(text, sizeof text, json_integer_value(value) < 0 ? "joining" : "%lld, joining",
                  (long long)json_integer_value(value));
     else if (strcmp(key, "missing") == 0 && json_object_get(row, "joined"))
-        missing_ranks(text, sizeof text, row);
+        ins_missing_ranks(text, sizeof text, row);
     else if (json_is_string(value))
         snprintf(text, sizeof text, "%s", json_string_value(value));
     else if (json_is_integer(value))
@@ -67,8 +53,9 @@ static void table(const char *title, const json_t *rows, const char *const *keys
     scols_unref_table(t);
 }
 
-static void print_head(torus_context *c, const json_t *all)
+static void print_head(const struct ins_machine *m, const json_t *all)
 {
+    torus_context *c = m->c;
     uint32_t size[TORUS_DIMENSIONS_MAX], place[TORUS_DIMENSIONS_MAX];
     int wrap[TORUS_DIMENSIONS_MAX], dimensions = torus_shape(c, size, wrap);
     const json_t *peers = json_object_get(all, "peers");
@@ -114,17 +101,18 @@ static void print_json(json_t *all)
 
 /* ---- commands ---- */
 
-static void print_status(torus_context *c, json_t *all, bool as_json)
+static void print_status(const struct ins_machine *m, json_t *all, bool as_json)
 {
     if (as_json) {
         print_json(all);
         return;
     }
-    print_head(c, all);
+    print_head(m, all);
+    ins_machine_print_silent(m);
     table("PEERS", json_object_get(all, "peers"),
           (const char *const[]){"node", "state", "endpoint", "error", NULL});
     table("CLIENTS", json_object_get(all, "clients"),
-          (const char *const[]){"pid", "uid", "job", "rank", "program", NULL});
+          (const char *const[]){"node", "pid", "uid", "job", "rank", "program", NULL});
     table("JOBS", json_object_get(all, "jobs"),
           (const char *const[]){"name", "uid", "size", "joined", "missing", NULL});
     table("OPERATIONS", json_object_get(all, "operations"),
@@ -140,8 +128,8 @@ static int run_status(int argc, char **argv)
 
 const struct ctl_command ctl_command_status = {
     .name = "status",
-    .arguments = "[--json] [--socket PATH]",
-    .what = "show the node, its peers, clients, jobs and operations",
+    .arguments = "[--here] [--timeout SECONDS] [--watch] [--json] [--socket PATH]",
+    .what = "show the peers of the node, and the clients, jobs and operations of all",
     .options = ins_options,
     .run = run_status,
 };

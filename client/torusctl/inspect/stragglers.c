@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collect.h"
 #include "inspect.h"
 #include "model/call.h"
 #include "torusctl/torusctl.h"
@@ -86,6 +87,25 @@ static json_t *sorted(const json_t *list)
         json_array_append(result, item[i]);
     free(item);
     return result;
+}
+
+/* join_records makes the record of a job that of all nodes: the job is over when it is over on all
+ * of them, and the first failure is the earliest. */
+static void join_records(json_t *record, const json_t *rows)
+{
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+        if (!json_object_get(row, "job") ||
+            ins_number(row, "instance") != ins_number(record, "instance"))
+            continue;
+        if (ins_number(row, "ended_ns") < ins_number(record, "ended_ns"))
+            json_object_set(record, "ended_ns", json_object_get(row, "ended_ns"));
+        if (ins_number(row, "failed_ns") > ins_number(record, "failed_ns")) {
+            json_object_set(record, "failed_ns", json_object_get(row, "failed_ns"));
+            json_object_set(record, "error", json_object_get(row, "error"));
+            json_object_set(record, "text", json_object_get(row, "text"));
+        }
+    }
 }
 
 /* sum_up adds the ranks of a job to its record: "stragglers", and how many calls ended. */
@@ -212,65 +232,65 @@ static json_t *latest(const json_t *rows, const char *job)
     return best;
 }
 
-/* show prints the record of a job. */
-static int show(torus_context *c, const char *job, bool as_json)
+/* show prints the record of a job. It returns false on an error. */
+static bool show(struct ins_machine *m, const char *job, bool as_json)
 {
-    json_t *rows = ins_rows(c, TD_STATUS_WAITS, row_json);
+    json_t *rows = ins_machine_rows(m, TD_STATUS_WAITS, row_json);
     json_t *record = rows ? latest(rows, job) : NULL;
     if (record) {
+        join_records(record, rows);
         sum_up(record, rows);
         json_object_set_new(record, "version", json_integer(1));
-        json_object_set_new(record, "node", json_integer(torus_node(c)));
+        json_object_set_new(record, "node", json_integer(torus_node(m->c)));
+        json_object_set(record, "silent", m->silent);
         json_object_del(record, "instance");
+        json_object_del(record, "at");
     }
     if (!rows)
-        fprintf(stderr, "torusctl stragglers: %s\n", torus_last_error(c));
+        fprintf(stderr, "torusctl stragglers: %s\n", torus_last_error(m->c));
     else if (!record && job)
-        fprintf(stderr, "torusctl stragglers: node %u has no record of a job %s of yours\n",
-                torus_node(c), job);
+        fprintf(stderr, "torusctl stragglers: no node has a record of a job %s of yours\n", job);
     else if (!record)
-        fprintf(stderr, "torusctl stragglers: node %u has no record of a job of yours\n",
-                torus_node(c));
+        fputs("torusctl stragglers: no node has a record of a job of yours\n", stderr);
     else if (as_json)
         ins_print(record);
     else {
         print_record(record);
         print_stragglers(record);
     }
+    if (!as_json)
+        ins_machine_print_silent(m);
+    bool good = record != NULL;
     json_decref(rows);
-    return record ? EXIT_WELL : EXIT_FAILED;
+    return good;
 }
 
 static int run(int argc, char **argv)
 {
-    const char *socket = NULL, *job = NULL;
-    bool as_json = false;
+    const char *job = NULL;
+    struct ins_choices o;
     int code = EXIT_WELL;
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--json") == 0)
-            as_json = true;
-        else if (strcmp(argv[i], "--socket") == 0 && i + 1 < argc)
-            socket = argv[++i];
-        else if (argv[i][0] != '-' && !job)
-            job = argv[i];
-        else
-            return ctl_usage("stragglers", ctl_no_option(argv[i]));
+    const char *wrong = ins_read_choices(argc, argv, &o, &job);
+    if (wrong)
+        return ctl_usage("stragglers", ctl_no_option(wrong));
+    torus_context *c = ctl_open(o.socket, &code);
+    for (bool first = true; c && code == EXIT_WELL && (first || o.watch); first = false) {
+        struct ins_machine m;
+        if (!first)
+            ins_pause();
+        ins_machine_begin(&m, c, o.timeout_s, o.here);
+        code = show(&m, job, o.as_json) ? EXIT_WELL : EXIT_FAILED;
+        ins_machine_end(&m);
     }
-    torus_context *c = ctl_open(socket, &code);
-    if (!c)
-        return code;
-    code = show(c, job, as_json);
     torus_close(c);
     return code;
 }
 
 const struct ctl_command ctl_command_stragglers = {
     .name = "stragglers",
-    .arguments = "[JOB] [--json] [--socket PATH]",
+    .arguments = "[JOB] [--here] [--timeout SECONDS] [--watch] [--json] [--socket PATH]",
     .what = "show the ranks of a job for which others waited, the worst first",
     .options =
-        "  JOB                  the job, also one that is over (default: the latest)\n"
-        "  --json               print the result as JSON\n"
-        "  --socket PATH        socket of the daemon (default: the search order of libtorus(3))\n",
+        "  JOB                  the job, also one that is over (default: the latest)\n" INS_OPTIONS,
     .run = run,
 };

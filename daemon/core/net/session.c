@@ -166,7 +166,8 @@ static void send_resume(struct td_core *core, struct td_link *link, bool asks)
                                         .incarnation = core->options.incarnation,
                                         .first = link->tree_acknowledged + 1,
                                         .first_packet = link->lane->acknowledged + 1,
-                                        .given_up = link->session_given_up}};
+                                        .given_up = link->session_given_up,
+                                        .minor = core->options.minor}};
     td_session_send(core, link->node, &m);
 }
 
@@ -244,6 +245,7 @@ static void lose_daemon(struct td_core *core, struct td_link *link, uint64_t inc
         lane->acknowledged = lane->sent;
     lane->freed_there = lane->acknowledged;
     end_in(core, link);
+    lane->minor = 0;
     td_link_transition(link, TD_LINK_LOSE_SESSION);
     td_link_settle(core, link);
     core->fabric->link_lost(core, link->node);
@@ -425,6 +427,7 @@ static void take_resume(struct td_core *core, struct td_link *link, const struct
         change_session(core, link, m);
     take_incarnation(core, link, m);
     skip(core, link, resume);
+    lane->minor = resume->minor ? resume->minor : 1;
     /* a daemon that has counted less than what was acknowledged does not know yet where this
      * session goes on */
     bool counted = td_link_is_open(link) || (m->received >= link->tree_acknowledged &&

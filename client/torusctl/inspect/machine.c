@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "machine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "inspect.h"
+#include "libtorus/deadline.h"
+#include "libtorus/socket.h"
+#include "libtorus/status.h"
+
+enum {
+    ASKED_MAX = 64,          /* questions under way */
+    AGAIN_NS = 5000000,      /* a node that is not ready is asked again after this time */
+    MINOR_NODES = 5,         /* of the local protocol: the daemon passes questions on */
+    PAGES_MAX = 4096,        /* of one section of a node */
+    UNKNOWN_MINOR = 1 << 16, /* no reply has come yet */
+};
+
+/* struct question: what one node is asked. */
+struct question {
+    uint64_t id;     /* of the request under way; 0: none */
+    uint64_t cursor; /* of the next page */
+    int64_t at;      /* it is not asked before this time */
+    uint32_t pages;
+    bool over;
+    char why[TD_TEXT_MAX]; /* the node is not ready yet */
+};
+
+void ins_machine_begin(struct ins_machine *m, torus_context *c, double timeout_s, bool here)
+{
+    uint32_t size[TORUS_DIMENSIONS_MAX], nodes = 1;
+    int wrap[TORUS_DIMENSIONS_MAX], dimensions = torus_shape(c, size, wrap);
+    for (int d = 0; d < dimensions; d++)
+        nodes *= size[d];
+    *m = (struct ins_machine){.c = c,
+                              .nodes = nodes,
+                              .timeout_s = timeout_s,
+                              .here = here || nodes == 1,
+                              .silent = json_array()};
+}
+
+void ins_machine_end(struct ins_machine *m)
+{
+    json_decref(m->silent);
+    m->silent = NULL;
+}
+
+static bool is_silent(const struct ins_machine *m, uint32_t node)
+{
+    for (size_t i = 0; i < json_array_size(m->silent); i++)
+        if (ins_number(json_array_get(m->silent, i), "node") == node)
+            return true;
+    return false;
+}
+
+static void note_silent(struct ins_machine *m, uint32_t node, const char *error)
+{
+    json_array_append_new(m->silent,
+                          json_pack("{s:i s:o}", "node", (int)node, "error", ins_text(error)));
+}
+
+/* ask_due asks nodes whose turn it is. It returns the number of questions under way, or -1. */
+static int ask_due(const struct ins_machine *m, uint32_t section, struct question *q)
+{
+    int asked = 0;
+    int64_t now = tl_now_ns();
+    for (uint32_t n = 0; n < m->nodes; n++)
+        asked += q[n].id != 0;
+    for (uint32_t n = 0; n < m->nodes && asked < ASKED_MAX; n++) {
+        if (q[n].over || q[n].id || q[n].at > now)
+            continue;
+        if (tl_status_ask(m->c, n, section, q[n].cursor, &q[n].id) != TORUS_OK)
+            return -1;
+        asked++;
+    }
+    return asked;
+}
+
+/* take_rows appends the rows of a page to a list, and readies the next question. */
+static void take_rows(struct question *q, uint32_t node, const struct td_reply *r, json_t *list,
+                      json_t *(*row_json)(const struct td_status_row *row))
+{
+    for (uint32_t i = 0; i < r->u.status.rows; i++) {
+        json_t *row = row_json(&r->u.status.row[i]);
+        if (!row)
+            continue;
+        json_object_set_new(row, "at", json_integer(node));
+        json_array_append_new(list, row);
+    }
+    q->cursor = r->u.status.next;
+    q->over = q->cursor == 0 || ++q->pages == PAGES_MAX;
+}
+
+/* take handles a reply. */
+static void take(struct ins_machine *m, struct question *q, const struct td_reply *r, json_t *list,
+                 json_t *(*row_json)(const struct td_status_row *row))
+{
+    uint32_t n = 0;
+    while (n < m->nodes && (q[n].id != r->id || r->id == 0))
+        n++;
+    if (n == m->nodes)
+        return; /* it was given up */
+    q[n].id = 0;
+    if (r->kind == TD_REPLY_STATUS && r->error == TD_OK) {
+        take_rows(&q[n], n, r, list, row_json);
+    } else if (r->error == TD_ERR_BUSY) {
+        q[n].at = tl_now_ns() + AGAIN_NS;
+        snprintf(q[n].why, sizeof q[n].why, "%s", r->text);
+    } else {
+        q[n].over = true;
+        note_silent(m, n, r->text);
+    }
+}
+
+/* next_time returns when a node is to be asked again, at most the deadline. */
+static int64_t next_time(const struct ins_machine *m, const struct question *q)
+{
+    int64_t at = m->deadline_ns;
+    for (uint32_t n = 0; n < m->nodes; n++)
+        if (!q[n].over && !q[n].id && q[n].at < at)
+            at = q[n].at;
+    return at;
+}
+
+static bool all_over(const struct ins_machine *m, const struct question *q)
+{
+    for (uint32_t n = 0; n < m->nodes; n++)
+        if (!q[n].over)
+            return false;
+    return true;
+}
+
+/* collect asks until all nodes have answered, or the time is over. It returns false if the
+ * connection is lost. */
+static bool collect(struct ins_machine *m, uint32_t section, struct question *q, json_t *list,
+                    json_t *(*row_json)(const struct td_status_row *row))
+{
+    static struct td_reply reply;
+    unsigned minor = UNKNOWN_MINOR;
+    while (!all_over(m, q) && tl_now_ns() < m->deadline_ns) {
+        if (ask_due(m, section, q) < 0)
+            return false;
+        int got = tl_next(m->c, next_time(m, q), &reply, &minor);
+        if (got == TORUS_OK)
+            take(m, q, &reply, list, row_json);
+        else if (got != TORUS_PENDING)
+            return false;
+        for (uint32_t n = 0; minor < MINOR_NODES && n < m->nodes; n++)
+            if (n != torus_node(m->c) && !q[n].over) {
+                q[n].over = true;
+                note_silent(m, n, "the daemon of this node is older and asks no other");
+            }
+    }
+    return true;
+}
+
+json_t *ins_machine_rows(struct ins_machine *m, uint32_t section,
+                         json_t *(*row_json)(const struct td_status_row *row))
+{
+    m->deadline_ns = tl_now_ns() + (int64_t)(1e9 * m->timeout_s);
+    json_t *list = json_array();
+    struct question *q = calloc(m->nodes, sizeof *q);
+    for (uint32_t n = 0; q && n < m->nodes; n++)
+        q[n].over = is_silent(m, n) || (m->here && n != torus_node(m->c));
+    bool good = q && collect(m, section, q, list, row_json);
+    for (uint32_t n = 0; good && n < m->nodes; n++) {
+        char text[TD_TEXT_MAX];
+        if (q[n].over)
+            continue;
+        snprintf(text, sizeof text, "no answer within %.1f s", m->timeout_s);
+        note_silent(m, n, q[n].id || !q[n].why[0] ? text : q[n].why);
+    }
+    free(q);
+    if (good)
+        return list;
+    json_decref(list);
+    return NULL;
+}
+
+void ins_machine_print_silent(const struct ins_machine *m)
+{
+    for (size_t i = 0; i < json_array_size(m->silent); i++) {
+        const json_t *s = json_array_get(m->silent, i);
+        char age[32];
+        ins_duration(age, sizeof age, ins_number(s, "silent_ns"));
+        printf("! node %lld did not answer", (long long)ins_number(s, "node"));
+        if (ins_number(s, "silent_ns"))
+            printf(", silent for %s", age);
+        printf(": %s\n", ins_string(s, "error"));
+    }
+}
+
+bool ins_machine_seconds(const char *text, double *seconds)
+{
+    char *end = NULL;
+    double value = strtod(text, &end);
+    if (end == text || *end || !(value > 0) || value > 3600)
+        return false;
+    *seconds = value;
+    return true;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* machine: the rows of all nodes. The daemon of this node passes questions on to the others; a node
+ * that does not answer in time is listed, and nobody waits for it again. */
+#ifndef TORUSCTL_INSPECT_MACHINE_H
+#define TORUSCTL_INSPECT_MACHINE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/message.h"
+#include "torus/torus.h"
+
+/* struct ins_machine: the nodes that a command asks. */
+struct ins_machine {
+    torus_context *c;
+    uint32_t nodes;      /* of the machine */
+    int64_t deadline_ns; /* CLOCK_MONOTONIC: of the section */
+    double timeout_s;    /* of a section: nodes that miss it are not asked again */
+    bool here;           /* only this node is asked */
+    json_t *silent;      /* [{node, error, silent_ns}]: nodes that have not answered */
+};
+
+/* ins_machine_begin prepares a command that asks all nodes, or only this one. ins_machine_end frees
+ * what it owns. */
+void ins_machine_begin(struct ins_machine *m, torus_context *c, double timeout_s, bool here);
+void ins_machine_end(struct ins_machine *m);
+/* ins_machine_rows returns the rows of a section of all nodes that answer, as `row_json` makes
+ * them; each has the node that has sent it as "at". NULL: the connection to the daemon is lost
+ * (torus_last_error). */
+json_t *ins_machine_rows(struct ins_machine *m, uint32_t section,
+                         json_t *(*row_json)(const struct td_status_row *row));
+/* ins_machine_print_silent prints the nodes that have not answered. */
+void ins_machine_print_silent(const struct ins_machine *m);
+/* ins_machine_seconds reads a time in seconds, such as 0.5; it returns false for anything else. */
+bool ins_machine_seconds(const char *text, double *seconds);
+
+/* The time that a command has if it is not told. */
+#define INS_TIMEOUT_S 0.8
+
+#endif

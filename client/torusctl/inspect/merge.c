@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "merge.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "inspect.h"
+
+/* ---- jobs ---- */
+
+static bool same_job(const json_t *a, const json_t *b)
+{
+    return json_equal(json_object_get(a, "name"), json_object_get(b, "name")) &&
+           ins_number(a, "uid") == ins_number(b, "uid") &&
+           ins_number(a, "size") == ins_number(b, "size");
+}
+
+/* turn returns how many rows of the same job its node has listed before a row: a job that has ended
+ * may have a successor of the same name. */
+static size_t turn(const json_t *rows, size_t at)
+{
+    size_t count = 0;
+    const json_t *row = json_array_get(rows, at);
+    for (size_t i = 0; i < at; i++)
+        count += same_job(json_array_get(rows, i), row) &&
+                 ins_number(json_array_get(rows, i), "at") == ins_number(row, "at");
+    return count;
+}
+
+json_t *ins_merge_jobs(const json_t *rows)
+{
+    json_t *merged = json_array();
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        json_t *row = json_array_get(rows, i);
+        size_t left = turn(rows, i), k = 0;
+        for (; k < json_array_size(merged); k++)
+            if (same_job(json_array_get(merged, k), row) && left-- == 0)
+                break;
+        const json_t *known = json_array_get(merged, k);
+        if (!known)
+            json_array_append(merged, row);
+        else if (ins_number(row, "joined") > ins_number(known, "joined"))
+            json_array_set(merged, k, row);
+    }
+    return merged;
+}
+
+/* ---- operations ---- */
+
+static bool is_shrink(const json_t *row)
+{
+    return strcmp(ins_string(row, "kind"), "shrink") == 0;
+}
+
+/* find returns the row of the same operation, or NULL. Shrinks are numbered by themselves. */
+static json_t *find(const json_t *merged, const json_t *row)
+{
+    for (size_t i = 0; i < json_array_size(merged); i++) {
+        json_t *m = json_array_get(merged, i);
+        if (ins_number(m, "instance") == ins_number(row, "instance") &&
+            ins_number(m, "sequence") == ins_number(row, "sequence") &&
+            is_shrink(m) == is_shrink(row))
+            return m;
+    }
+    return NULL;
+}
+
+/* split_ranks makes the lists of arrived and missing ranks of two rows: arrived for one is arrived.
+ */
+static void split_ranks(json_t *to, const json_t *row)
+{
+    const json_t *lists[2] = {json_object_get(to, "arrived"), json_object_get(row, "arrived")};
+    size_t size = json_array_size(lists[0]) + json_array_size(json_object_get(to, "missing"));
+    bool *here = calloc(size + 1, sizeof *here);
+    json_t *arrived = json_array(), *missing = json_array();
+    for (int l = 0; here && l < 2; l++)
+        for (size_t i = 0; i < json_array_size(lists[l]); i++) {
+            json_int_t rank = json_integer_value(json_array_get(lists[l], i));
+            if (rank >= 0 && (size_t)rank < size)
+                here[rank] = true;
+        }
+    for (size_t r = 0; here && r < size; r++)
+        json_array_append_new(here[r] ? arrived : missing, json_integer((json_int_t)r));
+    if (here) {
+        json_object_set(to, "arrived", arrived);
+        json_object_set(to, "missing", missing);
+    }
+    json_decref(arrived);
+    json_decref(missing);
+    free(here);
+}
+
+/* add_absent adds the description of a missing rank: that of its own node replaces others. */
+static void add_absent(json_t *list, json_t *absent)
+{
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *a = json_array_get(list, i);
+        if (ins_number(a, "rank") != ins_number(absent, "rank"))
+            continue;
+        if (ins_number(absent, "pid") && !ins_number(a, "pid"))
+            json_array_set(list, i, absent);
+        return;
+    }
+    json_array_append(list, absent);
+}
+
+static void merge(json_t *to, const json_t *row)
+{
+    json_t *absent = json_object_get(row, "absent"), *a = NULL;
+    size_t i = 0;
+    split_ranks(to, row);
+    json_array_foreach(absent, i, a) add_absent(json_object_get(to, "absent"), a);
+    if (!*ins_string(to, "kind"))
+        json_object_set(to, "kind", json_object_get(row, "kind"));
+    if (strcmp(ins_string(row, "phase"), "running") == 0)
+        json_object_set(to, "phase", json_object_get(row, "phase"));
+    if (ins_number(row, "age_ns") > ins_number(to, "age_ns"))
+        json_object_set(to, "age_ns", json_object_get(row, "age_ns"));
+    json_object_set_new(to, "step", json_integer(ins_number(to, "step") + ins_number(row, "step")));
+    json_object_set_new(to, "steps",
+                        json_integer(ins_number(to, "steps") + ins_number(row, "steps")));
+}
+
+/* drop_arrived removes the descriptions of ranks that have arrived, as another node knows. */
+static void drop_arrived(json_t *operation)
+{
+    json_t *list = json_object_get(operation, "absent");
+    const json_t *missing = json_object_get(operation, "missing");
+    for (size_t i = json_array_size(list); i-- > 0;) {
+        bool is_missing = false;
+        for (size_t k = 0; k < json_array_size(missing) && !is_missing; k++)
+            is_missing = json_integer_value(json_array_get(missing, k)) ==
+                         ins_number(json_array_get(list, i), "rank");
+        if (!is_missing)
+            json_array_remove(list, i);
+    }
+}
+
+json_t *ins_merge_operations(const json_t *rows)
+{
+    json_t *merged = json_array();
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        json_t *row = json_array_get(rows, i), *to = find(merged, row);
+        if (to)
+            merge(to, row);
+        else
+            json_array_append(merged, row);
+    }
+    for (size_t i = 0; i < json_array_size(merged); i++)
+        drop_arrived(json_array_get(merged, i));
+    return merged;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* merge: several nodes list the same job, and the same operation. Each knows a part. */
+#ifndef TORUSCTL_INSPECT_MERGE_H
+#define TORUSCTL_INSPECT_MERGE_H
+
+#include <jansson.h>
+
+/* ins_merge_jobs returns one row of each job: that of the node that knows of the most ranks. */
+json_t *ins_merge_jobs(const json_t *rows);
+/* ins_merge_operations returns one row of each operation. A rank has arrived if one node knows it.
+ * A missing rank is described by its own node, if that has answered. Steps are those of all nodes
+ * together. */
+json_t *ins_merge_operations(const json_t *rows);
+
+#endif
