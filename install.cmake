@@ -49,6 +49,8 @@ install(CODE "
     set(version ${PROJECT_VERSION})
     set(sbindir [==[${CMAKE_INSTALL_SBINDIR}]==])
     set(libdir [==[${CMAKE_INSTALL_LIBDIR}]==])
+    set(libexecdir [==[${CMAKE_INSTALL_LIBEXECDIR}]==])
+    set(datadir [==[${CMAKE_INSTALL_DATADIR}]==])
     set(includedir [==[${CMAKE_INSTALL_INCLUDEDIR}]==])
     set(mandir [==[${CMAKE_INSTALL_MANDIR}]==])
     set(sysconfdir [==[${CMAKE_INSTALL_SYSCONFDIR}]==])

@@ -20,6 +20,12 @@ files() {
     [ -f "$lib/systemd/system/torusd-plans.socket" ] || complain "its socket is not there"
     grep -q "^d $2 " "$lib/tmpfiles.d/torusd.conf" || complain "tmpfiles names another folder than $2"
     grep -q "^prefix=$1\$" "$(find "$DESTDIR$1" -name torus.pc)" || complain "torus.pc is not of $1"
+    for script in prolog epilog; do
+        placed=$DESTDIR$1/libexec/torus/slurm-$script
+        [ -x "$placed" ] && grep -q "$2/slurm.sh" "$placed" || complain "slurm-$script does not read $2/slurm.sh"
+        grep -qix "$script=$1/libexec/torus/slurm-$script" "$DESTDIR$1/share/torus/slurm/slurm.conf" ||
+            complain "slurm.conf has no $script of $1"
+    done
     page=$DESTDIR$1/share/man/man8/torusd.8
     [ -f "$page" ] || { echo "the man pages are not looked at: there is no scdoc"; return 0; }
     tr -d '\\&' <"$page" | grep -q "$2/torusd.conf" || complain "torusd(8) does not say $2"
