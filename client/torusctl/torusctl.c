@@ -7,10 +7,10 @@
 
 /* in the order of the help */
 static const struct ctl_command *const commands[] = {
-    &ctl_command_status,  &ctl_command_ops,    &ctl_command_stragglers, &ctl_command_emulate,
-    &ctl_command_queues,  &ctl_command_plans,  &ctl_command_explain,    &ctl_command_fft,
-    &ctl_command_redist,  &ctl_command_bench,  &ctl_command_compare,    &ctl_command_filter,
-    &ctl_command_picture, &ctl_command_keygen,
+    &ctl_command_status,  &ctl_command_ops,     &ctl_command_stragglers, &ctl_command_why,
+    &ctl_command_emulate, &ctl_command_queues,  &ctl_command_plans,      &ctl_command_explain,
+    &ctl_command_fft,     &ctl_command_redist,  &ctl_command_bench,      &ctl_command_compare,
+    &ctl_command_filter,  &ctl_command_picture, &ctl_command_keygen,
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 

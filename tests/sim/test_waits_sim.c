@@ -318,6 +318,23 @@ static void nodes_that_cannot_answer_are_named(void **unused)
     }
 }
 
+/* No call was under way when the rank died. */
+static void first_call_after_a_death_is_the_failure(void **unused)
+{
+    (void)unused;
+    struct td_sim *sim = begin("2x2", 4);
+    td_sim_close(sim, job.rank[LATE_RANK].client);
+    td_sim_run(sim, SECOND);
+    ask(sim, TD_STATUS_WAITS);
+    CHECK(seen.error == TD_OK);
+    job_call(&job, 0, &barrier, 0, false);
+    td_sim_run(sim, SECOND);
+    job_expect(&job, 0, TD_ERR_RANK_FAILED, "rank 5");
+    ask(sim, TD_STATUS_WAITS);
+    CHECK(seen.error == TD_ERR_RANK_FAILED && strstr(seen.text, "rank 5"));
+    job_world_end(sim);
+}
+
 static void records_of_many_jobs_are_bounded(void **unused)
 {
     (void)unused;
@@ -341,6 +358,7 @@ int main(void)
         cmocka_unit_test(late_rank_is_charged_with_the_waiting_of_all_others),
         cmocka_unit_test(record_outlives_the_rank_and_the_job),
         cmocka_unit_test(time_before_the_request_counts),
+        cmocka_unit_test(first_call_after_a_death_is_the_failure),
         cmocka_unit_test(records_of_many_jobs_are_bounded),
         cmocka_unit_test(any_node_shows_the_records_of_all),
         cmocka_unit_test(listings_of_another_node_are_complete),

@@ -159,6 +159,25 @@ class Operations(unittest.TestCase):
                               timeout=DEADLINE_S)
         self.assertEqual(done.returncode, 0, done.stderr)
 
+    def test_why_names_the_rank_that_died_when_the_job_is_over(self):
+        process = subprocess.Popen([CTL, "emulate", "1x2", "--", "sh", "-c",
+                                    f"{LATE} 2>&-; exec sleep 600"], stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, text=True)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.stdin.close)
+        socket = process.stdout.readline().split()[-1]
+        found = self.until(socket, lambda all: len(all) == 4 and all[0]["missing"] == [0])
+        os.kill(found[0]["absent"][0]["pid"], signal.SIGKILL)
+        self.until(socket, lambda all: not all)
+        done = subprocess.run([CTL, "why", found[0]["job"], "--socket", socket[:-1] + "1"],
+                              capture_output=True, text=True, timeout=DEADLINE_S)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("the first call failed ", done.stdout)
+        self.assertIn(f"rank 0 of job {found[0]['job']} died: process ", done.stdout)
+        self.assertIn("the others waited most for rank 0 on node 0, process ", done.stdout)
+
     def test_an_unknown_job_is_said(self):
         process, socket, _ = self.straggle()
         code, text, error = self.stragglers(socket, "nobody")

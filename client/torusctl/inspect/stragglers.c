@@ -2,167 +2,14 @@
 /* torusctl stragglers: the ranks of a job for which others waited, the worst first. */
 #include <libsmartcols.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "collect.h"
 #include "inspect.h"
-#include "model/call.h"
+#include "records.h"
 #include "torusctl/torusctl.h"
 
 enum { SHOWN = 10 };
-
-static json_t *row_json(const struct td_status_row *row)
-{
-    const struct td_row_record *r = &row->u.record;
-    const struct td_row_wait *w = &row->u.wait;
-    if (row->kind == TD_ROW_RECORD)
-        return json_pack("{s:o s:I s:I s:i s:I s:I s:I s:i s:o s:I}", "job", ins_text(r->job),
-                         "uid", (json_int_t)r->uid, "instance", (json_int_t)r->instance, "size",
-                         (int)r->size, "formed_ns", (json_int_t)r->formed_ns, "ended_ns",
-                         (json_int_t)r->ended_ns, "waited_ns", (json_int_t)r->waited_ns, "error",
-                         (int)r->error, "text", ins_text(r->text), "failed_ns",
-                         (json_int_t)r->failed_ns);
-    if (row->kind == TD_ROW_WAIT)
-        return json_pack("{s:I s:i s:i s:s s:I s:I s:I s:I}", "instance", (json_int_t)w->instance,
-                         "rank", (int)w->rank, "node", (int)w->node, "kind", td_kind_name(w->kind),
-                         "pid", (json_int_t)w->pid, "last", (json_int_t)w->last, "waited_ns",
-                         (json_int_t)w->waited_ns, "longest_ns", (json_int_t)w->longest_ns);
-    return NULL;
-}
-
-/* ---- sums ---- */
-
-/* find returns the object of a list whose integer `key` is `value`, or NULL. */
-static json_t *find(const json_t *list, const char *key, json_int_t value)
-{
-    for (size_t i = 0; i < json_array_size(list); i++)
-        if (ins_number(json_array_get(list, i), key) == value)
-            return json_array_get(list, i);
-    return NULL;
-}
-
-static void add(json_t *to, const json_t *row, const char *key)
-{
-    json_object_set_new(to, key, json_integer(ins_number(to, key) + ins_number(row, key)));
-}
-
-static void add_sums(json_t *to, const json_t *row)
-{
-    add(to, row, "waited_ns");
-    add(to, row, "last");
-    if (ins_number(row, "longest_ns") > ins_number(to, "longest_ns"))
-        json_object_set(to, "longest_ns", json_object_get(row, "longest_ns"));
-}
-
-/* kind_of returns the sums of one kind of call of a rank. */
-static json_t *kind_of(json_t *rank, const char *kind)
-{
-    json_t *kinds = json_object_get(rank, "kinds"), *k = NULL;
-    for (size_t i = 0; i < json_array_size(kinds); i++)
-        if (strcmp(ins_string(json_array_get(kinds, i), "kind"), kind) == 0)
-            return json_array_get(kinds, i);
-    k = json_pack("{s:s s:i s:i s:i}", "kind", kind, "waited_ns", 0, "last", 0, "longest_ns", 0);
-    json_array_append_new(kinds, k);
-    return k;
-}
-
-static int by_waiting(const void *a, const void *b)
-{
-    json_int_t left = ins_number(*(json_t *const *)a, "waited_ns"),
-               right = ins_number(*(json_t *const *)b, "waited_ns");
-    return left < right ? 1 : left > right ? -1 : 0;
-}
-
-/* sorted returns the objects of a list, those with the most waiting first. */
-static json_t *sorted(const json_t *list)
-{
-    size_t count = json_array_size(list);
-    json_t **item = calloc(count + 1, sizeof *item), *result = json_array();
-    for (size_t i = 0; item && i < count; i++)
-        item[i] = json_array_get(list, i);
-    if (item)
-        qsort(item, count, sizeof *item, by_waiting);
-    for (size_t i = 0; item && i < count; i++)
-        json_array_append(result, item[i]);
-    free(item);
-    return result;
-}
-
-/* join_records makes the record of a job that of all nodes: the job is over when it is over on all
- * of them, and the first failure is the earliest. */
-static void join_records(json_t *record, const json_t *rows)
-{
-    for (size_t i = 0; i < json_array_size(rows); i++) {
-        const json_t *row = json_array_get(rows, i);
-        if (!json_object_get(row, "job") ||
-            ins_number(row, "instance") != ins_number(record, "instance"))
-            continue;
-        if (ins_number(row, "ended_ns") < ins_number(record, "ended_ns"))
-            json_object_set(record, "ended_ns", json_object_get(row, "ended_ns"));
-        if (ins_number(row, "failed_ns") > ins_number(record, "failed_ns")) {
-            json_object_set(record, "failed_ns", json_object_get(row, "failed_ns"));
-            json_object_set(record, "error", json_object_get(row, "error"));
-            json_object_set(record, "text", json_object_get(row, "text"));
-        }
-    }
-}
-
-/* sum_up adds the ranks of a job to its record: "stragglers", and how many calls ended. */
-static void sum_up(json_t *record, const json_t *rows)
-{
-    json_t *ranks = json_array();
-    json_int_t calls = 0, waited = 0;
-    for (size_t i = 0; i < json_array_size(rows); i++) {
-        const json_t *row = json_array_get(rows, i);
-        json_t *rank = find(ranks, "rank", ins_number(row, "rank"));
-        if (!json_object_get(row, "kind") ||
-            ins_number(row, "instance") != ins_number(record, "instance"))
-            continue;
-        if (!rank) {
-            rank =
-                json_pack("{s:O s:O s:O s:i s:i s:i s:[]}", "rank", json_object_get(row, "rank"),
-                          "node", json_object_get(row, "node"), "pid", json_object_get(row, "pid"),
-                          "waited_ns", 0, "last", 0, "longest_ns", 0, "kinds");
-            json_array_append_new(ranks, rank);
-        }
-        if (ins_number(row, "pid"))
-            json_object_set(rank, "pid", json_object_get(row, "pid"));
-        add_sums(rank, row);
-        add_sums(kind_of(rank, ins_string(row, "kind")), row);
-        calls += ins_number(row, "last");
-        waited += ins_number(row, "waited_ns");
-    }
-    for (size_t i = 0; i < json_array_size(ranks); i++)
-        json_object_set_new(json_array_get(ranks, i), "kinds",
-                            sorted(json_object_get(json_array_get(ranks, i), "kinds")));
-    json_object_set_new(record, "waited_ns", json_integer(waited));
-    json_object_set_new(record, "calls", json_integer(calls));
-    json_object_set_new(record, "stragglers", sorted(ranks));
-    json_decref(ranks);
-}
-
-/* ---- text ---- */
-
-static void print_record(const json_t *record)
-{
-    char formed[32], ended[48] = "", waited[32], age[32];
-    ins_duration(formed, sizeof formed, ins_number(record, "formed_ns"));
-    ins_duration(waited, sizeof waited, ins_number(record, "waited_ns"));
-    if (ins_number(record, "ended_ns")) {
-        ins_duration(age, sizeof age, ins_number(record, "ended_ns"));
-        snprintf(ended, sizeof ended, ", ended %s ago", age);
-    }
-    printf("job %s of user %lld: %lld ranks, formed %s ago%s\n", ins_string(record, "job"),
-           (long long)ins_number(record, "uid"), (long long)ins_number(record, "size"), formed,
-           ended);
-    printf("%lld calls; the ranks waited %s in all for a rank that called last\n",
-           (long long)ins_number(record, "calls"), waited);
-    if (ins_number(record, "error") != TORUS_OK) {
-        ins_duration(age, sizeof age, ins_number(record, "failed_ns"));
-        printf("the first call that failed, %s ago: %s\n", age, ins_string(record, "text"));
-    }
-}
 
 /* kinds_text writes "barrier 12.5s (40), reduce 3ms (2)". */
 static void kinds_text(char *text, size_t bytes, const json_t *kinds)
@@ -216,74 +63,15 @@ static void print_stragglers(const json_t *record)
         printf("and %zu more ranks\n", json_array_size(list) - SHOWN);
 }
 
-/* ---- command ---- */
-
-/* latest returns the record of the job of that name (NULL: of any) that formed last, or NULL. */
-static json_t *latest(const json_t *rows, const char *job)
+static void show(const json_t *record)
 {
-    json_t *best = NULL;
-    for (size_t i = 0; i < json_array_size(rows); i++) {
-        json_t *row = json_array_get(rows, i);
-        bool named =
-            json_object_get(row, "job") && (!job || strcmp(ins_string(row, "job"), job) == 0);
-        if (named && (!best || ins_number(row, "formed_ns") < ins_number(best, "formed_ns")))
-            best = row;
-    }
-    return best;
-}
-
-/* show prints the record of a job. It returns false on an error. */
-static bool show(struct ins_machine *m, const char *job, bool as_json)
-{
-    json_t *rows = ins_machine_rows(m, TD_STATUS_WAITS, row_json);
-    json_t *record = rows ? latest(rows, job) : NULL;
-    if (record) {
-        join_records(record, rows);
-        sum_up(record, rows);
-        json_object_set_new(record, "version", json_integer(1));
-        json_object_set_new(record, "node", json_integer(torus_node(m->c)));
-        json_object_set(record, "silent", m->silent);
-        json_object_del(record, "instance");
-        json_object_del(record, "at");
-    }
-    if (!rows)
-        fprintf(stderr, "torusctl stragglers: %s\n", torus_last_error(m->c));
-    else if (!record && job)
-        fprintf(stderr, "torusctl stragglers: no node has a record of a job %s of yours\n", job);
-    else if (!record)
-        fputs("torusctl stragglers: no node has a record of a job of yours\n", stderr);
-    else if (as_json)
-        ins_print(record);
-    else {
-        print_record(record);
-        print_stragglers(record);
-    }
-    if (!as_json)
-        ins_machine_print_silent(m);
-    bool good = record != NULL;
-    json_decref(rows);
-    return good;
+    ins_record_print(record);
+    print_stragglers(record);
 }
 
 static int run(int argc, char **argv)
 {
-    const char *job = NULL;
-    struct ins_choices o;
-    int code = EXIT_WELL;
-    const char *wrong = ins_read_choices(argc, argv, &o, &job);
-    if (wrong)
-        return ctl_usage("stragglers", ctl_no_option(wrong));
-    torus_context *c = ctl_open(o.socket, &code);
-    for (bool first = true; c && code == EXIT_WELL && (first || o.watch); first = false) {
-        struct ins_machine m;
-        if (!first)
-            ins_pause();
-        ins_machine_begin(&m, c, o.timeout_s, o.here);
-        code = show(&m, job, o.as_json) ? EXIT_WELL : EXIT_FAILED;
-        ins_machine_end(&m);
-    }
-    torus_close(c);
-    return code;
+    return ins_record_run(argc, argv, show);
 }
 
 const struct ctl_command ctl_command_stragglers = {

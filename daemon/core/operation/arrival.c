@@ -414,8 +414,10 @@ void td_arrival_request(struct td_core *core, struct td_client *client, const st
         return;
     }
     if (core->stopping || (td_communicator_broken(c) && !known)) {
-        if (td_communicator_broken(c))
+        if (td_communicator_broken(c)) {
             seat->next_sequence = sequence + 1;
+            td_waits_failed(core, c, c->error, c->text);
+        }
         td_reply_error(core, client->id, q->id,
                        td_communicator_broken(c) ? c->error : TD_ERR_SHUTDOWN,
                        td_communicator_broken(c) ? c->text : "the daemon is stopping");

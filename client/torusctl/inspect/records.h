@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* records: what the daemons have recorded of a job, also of one that is over: which ranks made
+ * others wait, and the first call that failed. */
+#ifndef TORUSCTL_INSPECT_RECORDS_H
+#define TORUSCTL_INSPECT_RECORDS_H
+
+#include <jansson.h>
+
+#include "machine.h"
+
+/* ins_record returns the record of the job of that name (NULL: of any) that formed last, as all
+ * nodes know it together. It prints an error of the command, and returns NULL, if there is none. */
+json_t *ins_record(struct ins_machine *m, const char *command, const char *job);
+/* ins_record_print prints the job, its calls and its first failure. */
+void ins_record_print(const json_t *record);
+
+typedef void ins_record_fn(const json_t *record);
+/* ins_record_run runs a command whose argument is a job: it prints the record as JSON, or by
+ * `show`.
+ */
+int ins_record_run(int argc, char **argv, ins_record_fn *show);
+
+#endif

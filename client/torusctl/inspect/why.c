@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* torusctl why: what stopped a job, or slows it down. */
+#include <stdio.h>
+
+#include "collect.h"
+#include "inspect.h"
+#include "records.h"
+#include "torusctl/torusctl.h"
+
+/* print_failure prints the first call that failed. */
+static void print_failure(const json_t *record)
+{
+    char age[32], clock[32];
+    ins_duration(age, sizeof age, ins_number(record, "failed_ns"));
+    ins_clock(clock, sizeof clock, ins_number(record, "failed_ns"));
+    printf("the first call failed %s ago, at %s: %s\n", age, clock, ins_string(record, "text"));
+}
+
+/* print_worst prints the rank that made others wait most. */
+static void print_worst(const json_t *record)
+{
+    const json_t *worst = json_array_get(json_object_get(record, "stragglers"), 0);
+    double all = (double)ins_number(record, "waited_ns");
+    char waited[32], longest[64] = "", time[32];
+    if (!worst || all <= 0)
+        return;
+    ins_duration(waited, sizeof waited, ins_number(worst, "waited_ns"));
+    ins_duration(time, sizeof time, ins_number(worst, "longest_ns"));
+    if (ins_number(worst, "longest_ns"))
+        snprintf(longest, sizeof longest, ", at most %s at a time", time);
+    printf(
+        "the others waited most for rank %lld on node %lld, process %lld: %s in all%s, %.0f %% of "
+        "all waiting\n",
+        (long long)ins_number(worst, "rank"), (long long)ins_number(worst, "node"),
+        (long long)ins_number(worst, "pid"), waited, longest,
+        100 * (double)ins_number(worst, "waited_ns") / all);
+}
+
+static void show(const json_t *record)
+{
+    char formed[32], ended[32];
+    ins_duration(formed, sizeof formed, ins_number(record, "formed_ns"));
+    ins_duration(ended, sizeof ended, ins_number(record, "ended_ns"));
+    printf("job %s of user %lld: %lld ranks, formed %s ago, ", ins_string(record, "job"),
+           (long long)ins_number(record, "uid"), (long long)ins_number(record, "size"), formed);
+    if (ins_number(record, "ended_ns"))
+        printf("ended %s ago\n", ended);
+    else
+        puts("not over");
+    if (ins_number(record, "error") != TORUS_OK)
+        print_failure(record);
+    else
+        puts("no call has failed");
+    print_worst(record);
+    if (!ins_number(record, "ended_ns"))
+        puts("torusctl ops shows what its ranks wait for now");
+}
+
+static int run(int argc, char **argv)
+{
+    return ins_record_run(argc, argv, show);
+}
+
+const struct ctl_command ctl_command_why = {
+    .name = "why",
+    .arguments = "[JOB] [--here] [--timeout SECONDS] [--watch] [--json] [--socket PATH]",
+    .what = "show what stopped a job, also one that is over, or slows it down",
+    .options =
+        "  JOB                  the job, also one that is over (default: the latest)\n" INS_OPTIONS,
+    .run = run,
+};
