@@ -274,7 +274,7 @@ const char *torus_strerror(int error)
         "internal error of torusd: please report it as a bug",
         "the daemon is stopping or has stopped",
         "operating system error",
-        "this node is cut off from the majority",
+        "nodes of the group do not hear each other",
         "permission denied",
     };
     if (error == TORUS_PENDING)

@@ -73,7 +73,7 @@ enum {
     TORUS_ERR_INTERNAL = -14,   /* a bug in the service */
     TORUS_ERR_SHUTDOWN = -15,   /* the daemon is stopping or has stopped */
     TORUS_ERR_SYSTEM = -16,     /* an operating system call failed */
-    TORUS_ERR_PARTITIONED = -17, /* this node does not hear a majority of the nodes */
+    TORUS_ERR_PARTITIONED = -17, /* nodes do not hear each other: call again when they do */
     TORUS_ERR_PERMISSION = -18   /* the job or memory belongs to another user */
 };
 

@@ -23,7 +23,7 @@ typedef enum {
     TD_ERR_INTERNAL = -14,    /* a bug in the service */
     TD_ERR_SHUTDOWN = -15,    /* the daemon is stopping */
     TD_ERR_SYSTEM = -16,      /* the operating system refused */
-    TD_ERR_PARTITIONED = -17, /* this node is partitioned from the majority */
+    TD_ERR_PARTITIONED = -17, /* nodes of the group do not hear each other */
     TD_ERR_PERMISSION = -18,  /* the job or memory belongs to another user */
 } td_err;
 

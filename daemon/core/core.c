@@ -12,6 +12,7 @@
 #include "core/membership/endings.h"
 #include "core/membership/epoch.h"
 #include "core/membership/job.h"
+#include "core/membership/parting.h"
 #include "core/membership/registry.h"
 #include "core/membership/shrink.h"
 #include "core/membership/subgroup.h"
@@ -278,6 +279,7 @@ static void handle_message(struct td_core *core, uint32_t from, const struct td_
     case TD_MESSAGE_WAITING:
     case TD_MESSAGE_APPEAL:
     case TD_MESSAGE_RANK_GONE:
+    case TD_MESSAGE_PARTING:
         break;
     }
     c = td_communicator_find(core, m->instance, m->group);
@@ -285,6 +287,8 @@ static void handle_message(struct td_core *core, uint32_t from, const struct td_
         td_sync_message(core, c, from, m);
     } else if (c && m->kind == TD_MESSAGE_RANK_GONE) {
         td_communicator_rank_gone(core, c, from, m);
+    } else if (c && m->kind == TD_MESSAGE_PARTING) {
+        td_parting_message(core, c, from, m);
     } else if (c && m->kind == TD_MESSAGE_APPEAL && m->u.appeal.is_running) {
         td_stall_appeal(core, c, m);
     } else if (c && m->kind == TD_MESSAGE_APPEAL) {
@@ -303,7 +307,7 @@ static void node_lost(struct td_core *core, uint32_t node, const char *why)
     td_epoch_node_lost(core, node);
     td_succession_node_lost(core, node);
     td_job_node_lost(core, node);
-    td_communicator_node_lost(core, node, why);
+    td_parting_node_lost(core, node, why);
 }
 
 static void node_back(struct td_core *core, uint32_t node)
@@ -323,7 +327,19 @@ static bool daemon_is(struct td_core *core, uint32_t node, uint32_t daemon, bool
 
 static void route_lost(struct td_core *core, struct td_operation *o, uint32_t node, const char *why)
 {
-    td_communicator_route_lost(core, o->communicator, node, why);
+    td_parting_route_lost(core, o->communicator, node, why);
+}
+
+static void epoch(struct td_core *core)
+{
+    td_communicator_epoch(core);
+    td_parting_epoch(core);
+}
+
+static void no_quorum(struct td_core *core)
+{
+    td_shrink_no_quorum(core);
+    td_parting_no_quorum(core);
 }
 
 static bool client_gone(struct td_core *core, struct td_client *client)
@@ -344,8 +360,9 @@ const struct td_notices td_core_notices = {
     .node_back = node_back,
     .registry_moved = td_job_registry_moved,
     .registry_knows = td_registry_knows,
-    .epoch = td_communicator_epoch,
-    .no_quorum = td_shrink_no_quorum,
+    .epoch = epoch,
+    .no_quorum = no_quorum,
+    .all_answer = td_parting_all_answer,
     .packet = td_engine_packet,
     .arriving = td_engine_arriving,
     .delivered = td_engine_delivered,
@@ -511,6 +528,7 @@ static void run_timers(struct td_core *core)
     for (struct td_communicator *c = core->communicators; c; c = c->next) {
         td_shrink_timers(core, c);
         td_communicator_timers(core, c);
+        td_parting_timers(core, c);
         for (int i = 0; c->recorded && i < TD_GROUP_OPERATIONS_MAX; i++) {
             if (!c->operation[i])
                 continue;

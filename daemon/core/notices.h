@@ -38,6 +38,8 @@ struct td_notices {
      * excluded are silent, and too few nodes answer. */
     void (*epoch)(struct td_core *core);
     void (*no_quorum)(struct td_core *core);
+    /* all_answer: the nodes that were to be excluded have answered, or are connected again. */
+    void (*all_answer)(struct td_core *core);
     /* node_back: a new session with a node has begun. */
     void (*node_back)(struct td_core *core, uint32_t node);
 

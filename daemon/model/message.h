@@ -23,6 +23,7 @@ enum {
     TD_MINOR_WITHOUT_SCRATCH = 2, /* ANNOUNCE_AGAIN without_scratch */
     TD_MINOR_PLAN_FIELDS = 3,     /* calls that agree on a plan have its fields (plan_call.h) */
     TD_MINOR_LOOK = 4,            /* LOOK and SEEN; RESUME says the minor version */
+    TD_MINOR_PARTING = 4,         /* PARTING: silence parts a group (membership/parting.h) */
 };
 
 /* ---- client > daemon ---- */
@@ -419,6 +420,7 @@ struct td_reply {
     X(37, REGISTRY_ANSWER, registry_answer)                                                        \
     X(38, GRANT, grant)                                                                            \
     X(39, GRANTED, granted)                                                                        \
+    X(40, PARTING, parting)                                                                        \
     X(41, LOOK, look)                                                                              \
     X(42, SEEN, seen)
 
@@ -597,6 +599,26 @@ struct td_message_node_lost {
     bool is_proven;  /* its ranks are gone: it says so itself, or another daemon runs there, or an
                         epoch excludes it. Otherwise it is silent */
     const char *text;
+};
+
+/* enum td_parting_step: what a PARTING message says (membership/parting.h). */
+enum td_parting_step {
+    TD_PARTING_END = 1, /* node > all: the group is parted: end its operations with PARTITIONED */
+    TD_PARTING_HEARD,   /* child > parent: the sender's group is parted, and it hears all nodes */
+    TD_PARTING_ASK,     /* parent > child: end all operations, and hold later calls */
+    TD_PARTING_READY,   /* child > parent: the sender and all nodes below hold their calls */
+    TD_PARTING_UNREADY, /* child > parent: it does not, or one below does not */
+    TD_PARTING_CANCEL,  /* parent > child: the round has failed: calls end with PARTITIONED again */
+    TD_PARTING_RESUME,  /* parent > child: the group goes on with operation `sequence` */
+    TD_PARTING_DOUBT,   /* node > first node that is heard: a call here waits for a silent node */
+};
+
+/* Between the nodes of a group whose nodes have not all heard each other. */
+struct td_message_parting {
+    uint32_t step;     /* enum td_parting_step */
+    uint64_t round;    /* ASK to RESUME: of the round; END, HEARD: of the sender's last RESUME */
+    uint64_t sequence; /* READY: of the operation that follows all calls below; RESUME: of all */
+    const char *text;  /* END, HEARD, ASK: the sentence of PARTITIONED */
 };
 
 /* Among the nodes of a SYNC step: the sender, and all nodes that it has heard from, have reached

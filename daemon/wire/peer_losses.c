@@ -54,6 +54,24 @@ bool td_wire_get_node_lost(const Torus__Peer__NodeLost *m, struct td_message_nod
     return strlen(m->text) < TD_TEXT_MAX;
 }
 
+void td_wire_put_parting(const struct td_message_parting *f, struct td_wire_form *form)
+{
+    Torus__Peer__Parting *m = &form->parting;
+    m->step = f->step;
+    m->round = f->round;
+    m->sequence = f->sequence;
+    m->text = td_wire_string(f->text);
+}
+
+bool td_wire_get_parting(const Torus__Peer__Parting *m, struct td_message_parting *f)
+{
+    f->step = m->step;
+    f->round = m->round;
+    f->sequence = m->sequence;
+    f->text = m->text;
+    return strlen(m->text) < TD_TEXT_MAX;
+}
+
 void td_wire_put_neighbour_lost(const struct td_message_neighbour_lost *f,
                                 struct td_wire_form *form)
 {

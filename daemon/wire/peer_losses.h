@@ -9,6 +9,7 @@
 TD_WIRE_CODEC(RankGone, rank_gone)
 TD_WIRE_CODEC(RankLost, rank_lost)
 TD_WIRE_CODEC(NodeLost, node_lost)
+TD_WIRE_CODEC(Parting, parting)
 TD_WIRE_CODEC(NeighbourLost, neighbour_lost)
 TD_WIRE_CODEC(NeighbourBack, neighbour_back)
 TD_WIRE_CODEC(Resume, resume)

@@ -207,6 +207,9 @@ static void a_node_that_is_back_is_not_excluded(void **state)
     node.core->link[3].state = TD_LINK_UP; /* and has not answered yet */
     vote(1, ballot, true);
     assert_int_equal(node_count(TD_MESSAGE_EPOCH_PROPOSE), 0);
+    assert_int_equal(node.core->epochs->state, TD_EPOCH_POLLING);
+    vote(3, ballot, false);
+    assert_int_equal(node_count(TD_MESSAGE_EPOCH_PROPOSE), 0);
     assert_int_equal(node.core->epochs->state, TD_EPOCH_RESTING);
     node_end();
 }

@@ -70,6 +70,7 @@ static void death_of_a_daemon_is_told_with_its_name(void **unused)
         job_case("test_mishaps_sim # dead node, seed %llu", (unsigned long long)seed);
         struct td_sim *sim = job_world("3x3", seed, impatient);
         form(&job, sim, "job", 18);
+        td_sim_run(sim, 2 * SECOND); /* all daemons vote */
         uint32_t dead = (uint32_t)td_sim_random(sim, 9);
         char name[64];
         snprintf(name, sizeof name, "node %u ", dead);
@@ -395,9 +396,10 @@ static void check_blame(const struct chaos *c, int j, uint32_t rank, const struc
 {
     unsigned number = 0;
     const char *text = NULL;
-    EXPECT(r->error == TD_ERR_RANK_FAILED || r->error == TD_ERR_NODE_FAILED,
+    EXPECT(r->error == TD_ERR_RANK_FAILED || r->error == TD_ERR_NODE_FAILED ||
+               r->error == TD_ERR_PARTITIONED,
            "job %d, rank %u got %d: %s", j, rank, r->error, r->text);
-    if (r->error == TD_ERR_NODE_FAILED) {
+    if (r->error == TD_ERR_NODE_FAILED || r->error == TD_ERR_PARTITIONED) {
         EXPECT(c->node_hurt, "job %d, rank %u heard of a node: %s", j, rank, r->text);
         return;
     }

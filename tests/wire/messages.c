@@ -89,6 +89,8 @@ static const struct field of_rank_lost[] = {F(rank_lost, rank), FAILURE(rank_los
                                             BITMAP(rank_lost, good, TD_GROUP_OPERATIONS_MAX / 8)};
 static const struct field of_node_lost[] = {F(node_lost, node), F(node_lost, notify_all),
                                             F(node_lost, is_proven), TEXT(node_lost, text)};
+static const struct field of_parting[] = {F(parting, step), F(parting, round), F(parting, sequence),
+                                          TEXT(parting, text)};
 static const struct field of_sync[] = {F(sync, family), F(sync, round), F(sync, step_index)};
 static const struct field of_delivered[] = {F(delivered, ticket)};
 static const struct field of_resume[] = {F(resume, packets_received),

@@ -141,7 +141,7 @@ class OperatingSystemError(TorusError, OSError):
 
 
 class PartitionedError(TorusError):
-    """This node does not hear a majority of the nodes."""
+    """Nodes of the group do not hear each other; calls work again when they do."""
 
     code = lib.TORUS_ERR_PARTITIONED
 

@@ -25,6 +25,7 @@ static void free_arrays(struct td_core *core, struct td_communicator *c)
     td_core_notices.group_freed(core, c);
     td_core_free(core, c->lost_rank);
     td_core_free(core, c->lost_slot);
+    td_core_free(core, c->parting.silent);
     td_core_free(core, c->daemon);
     td_group_free(&c->group, core->arena);
     td_tree_free(&c->tree, core->arena);
@@ -53,13 +54,14 @@ static bool find_place(struct td_core *core, struct td_communicator *c, const ui
     c->seat = td_arena_alloc(core->arena, c->ranks * sizeof *c->seat);
     c->lost_rank = td_arena_alloc(core->arena, td_bit_bytes(g->size));
     c->lost_slot = td_arena_alloc(core->arena, td_bit_bytes(g->slots));
+    c->parting.silent = td_arena_alloc(core->arena, td_bit_bytes(g->slots));
     c->daemon = td_arena_alloc(core->arena, g->slots * sizeof *c->daemon);
     c->has_parent = c->slot != c->tree.root;
     c->parent = g->node[c->tree.parent[c->slot]];
     c->children = td_tree_children(&c->tree, c->slot, c->child);
     for (uint32_t i = 0; i < c->children; i++)
         c->child[i] = g->node[c->child[i]];
-    return c->seat && c->lost_rank && c->lost_slot && c->daemon;
+    return c->seat && c->lost_rank && c->lost_slot && c->parting.silent && c->daemon;
 }
 
 /* note_daemons records which daemons the group has formed with, and expects those that are not
@@ -90,6 +92,10 @@ struct td_communicator *td_communicator_create(struct td_core *core, uint64_t in
     c->account = td_account_open(core, uid);
     c->task.advance = advance;
     c->resume_at = TD_TIME_NEVER;
+    c->parting = (struct td_parting){.communicator = c,
+                                     .doubt_at = TD_TIME_NEVER,
+                                     .rejoin_at = TD_TIME_NEVER,
+                                     .telling = UINT32_MAX};
     c->instance = c->world = instance;
     c->uid = uid;
     c->number = ++core->groups->numbers;
@@ -141,6 +147,7 @@ static void destroy(struct td_core *core, struct td_communicator *c)
         td_plan_free(plan, core->arena, &core->options.planner);
     }
     td_core_unqueue(core, &c->task);
+    td_core_unqueue(core, &c->parting.task);
     td_account_drop(core, c->account, TD_HOLD_GROUPS, 1);
     td_account_drop(core, c->account, TD_HOLD_MEMORY, c->charged);
     td_account_close(core, c->account);
@@ -237,6 +244,8 @@ void td_communicator_retire(struct td_core *core, struct td_communicator *c, uin
     td_client_room(core);
     if (c->state != TD_COMMUNICATOR_ACTIVE)
         td_core_queue(core, &c->task); /* it may have been the last */
+    if (c->state == TD_COMMUNICATOR_HELD)
+        td_core_queue(core, &c->parting.task); /* which has begun the round */
 }
 
 /* ---- trees of calls ---- */
@@ -504,7 +513,11 @@ static bool advance(struct td_core *core, struct td_task *task)
     }
     if (!td_communicator_send_notices(core, c))
         return false;
-    if (!has_seats(c) && !c->recorded && td_communicator_broken(c) &&
+    if (!has_seats(c) && c->parting.doubt_at != TD_TIME_NEVER)
+        td_communicator_part(core, c, /* nobody here waits for the verdict */
+                             td_core_format(core, "all ranks on %s have left or died",
+                                            td_core_node_name(core, core->node)));
+    if (!has_seats(c) && !c->recorded && td_communicator_rests(c) && !c->gone_due &&
         !td_core_notices.group_needed(c))
         destroy(core, c);
     return true;

@@ -38,6 +38,24 @@ struct td_call_tree {
 
 enum { TD_GROUP_MADE = 1, TD_GONE_MAX = 256, TD_STALLS_MAX = 2 * TD_GROUP_OPERATIONS_MAX };
 
+/* struct td_parting: what a node knows of the silence between the nodes of a group (parting.h). */
+struct td_parting {
+    struct td_task task;
+    struct td_communicator *communicator;
+    uint8_t *silent;   /* [slots] bitmap: the session has ended since the group went on last */
+    td_time doubt_at;  /* when this node asks for an epoch, if a call waits; never: no doubt */
+    bool asked;        /* it has asked in this doubt */
+    bool told;         /* it has told the first node that is heard */
+    bool urged;        /* another node has told this one that a call waits there */
+    td_time rejoin_at; /* when it tries again to go on */
+    uint32_t telling;  /* the end of the operations is to be sent to the slots from here on */
+    uint64_t era;      /* the round of the last RESUME; 0: there was none */
+    uint64_t round;    /* the last one that this node was asked in */
+    uint64_t next;     /* the largest number of an operation that the nodes below may go on with */
+    uint32_t ready;    /* mask of the children that are ready in the round */
+    bool reported;     /* this node has said that it is ready */
+};
+
 struct td_groups {
     uint32_t numbers; /* that local clients know, so far */
     uint32_t next_gone;
@@ -93,6 +111,7 @@ struct td_communicator {
     /* Bitmaps of the ranks and slots that are lost for good: by proof, or by an epoch. They only
      * grow (shrink.h). */
     uint8_t *lost_rank, *lost_slot;
+    struct td_parting parting;
     struct td_shrink *shrink; /* NULL until the first one */
 
     /* at the root, in LOSING_RANK: the loss that it announces once it is settled; elsewhere, with
@@ -138,6 +157,12 @@ struct td_seat *td_communicator_seat(struct td_core *core, const struct td_clien
 static inline bool td_communicator_broken(const struct td_communicator *c)
 {
     return c->state >= TD_COMMUNICATOR_LOST_RANK;
+}
+/* td_communicator_rests returns true if no operation can be released now: the group is broken, or
+ * its nodes do not all hear each other. */
+static inline bool td_communicator_rests(const struct td_communicator *c)
+{
+    return c->state >= TD_COMMUNICATOR_PARTED;
 }
 /* td_seat_occupied returns true if a process has the seat. */
 static inline bool td_seat_occupied(const struct td_seat *seat)

@@ -8,6 +8,9 @@
 #include "epoch.h"
 #include "registry.h"
 
+static const char WAS_SILENT[] =
+    "it was silent for longer than progress_timeout, and the machine goes on without it";
+
 static void set_losing(struct td_communicator *c, uint32_t rank, td_err error, const char *text)
 {
     c->losing_rank = rank;
@@ -80,7 +83,7 @@ static void rank_lost(struct td_core *core, struct td_communicator *c,
     bool news = !td_communicator_broken(c);
     if (error == TD_ERR_RANK_FAILED)
         td_core_notices.rank_lost(core, c, rank);
-    if (news && !c->has_parent && td_communicator_may_flood(core, c)) {
+    if (!td_communicator_rests(c) && !c->has_parent && td_communicator_may_flood(core, c)) {
         /* the loss is announced when the operations that complete are known */
         if (c->state == TD_COMMUNICATOR_ACTIVE)
             set_losing(c, rank, error, text);
@@ -143,28 +146,50 @@ static bool was_paused(const struct td_core *core)
     return core->paused_ns > limit / 2 && core->now - core->resumed_at < limit;
 }
 
-static void lose_node(struct td_core *core, struct td_communicator *c, uint32_t node, bool proven,
-                      const char *why)
+void td_communicator_note_pause(const struct td_core *core, char *text, size_t bytes)
+{
+    char name[TD_NODE_NAME_MAX];
+    size_t length = strlen(text);
+    if (!was_paused(core))
+        return;
+    td_core_node_print(core, core->node, name, sizeof name);
+    snprintf(text + length, bytes - length,
+             "; %s had not run for %llu.%llu s (stopped, or without a processor or memory)", name,
+             (unsigned long long)core->paused_ns / 1000000000,
+             (unsigned long long)core->paused_ns / 100000000 % 10);
+}
+
+void td_communicator_lose_node(struct td_core *core, struct td_communicator *c, uint32_t node,
+                               bool proven, const char *why)
 {
     /* not in the memory of the step: a node may lose thousands of groups in one step */
     char text[TD_TEXT_MAX], name[TD_NODE_NAME_MAX];
     td_core_node_print(core, node, name, sizeof name);
-    int length = snprintf(text, sizeof text, "job %s lost %s: %s", c->name, name, why);
-    if (was_paused(core) && length > 0 && (size_t)length < sizeof text) {
-        td_core_node_print(core, core->node, name, sizeof name);
-        snprintf(text + length, sizeof text - (size_t)length,
-                 "; %s had not run for %llu.%llu s (stopped, or without a processor or memory)",
-                 name, (unsigned long long)core->paused_ns / 1000000000,
-                 (unsigned long long)core->paused_ns / 100000000 % 10);
-    }
+    snprintf(text, sizeof text, "job %s lost %s: %s", c->name, name, why);
+    if (!proven)
+        td_communicator_note_pause(core, text, sizeof text);
     node_lost(core, c, UINT32_MAX, node, proven, text);
 }
 
-void td_communicator_node_lost(struct td_core *core, uint32_t node, const char *why)
+void td_communicator_part(struct td_core *core, struct td_communicator *c, const char *text)
 {
-    for (struct td_communicator *c = core->communicators; c; c = c->next)
-        if (td_group_slot(&c->group, node) != UINT32_MAX && node != core->node)
-            td_communicator_route_lost(core, c, node, why);
+    bool losing = c->state == TD_COMMUNICATOR_LOSING_RANK, held = c->state == TD_COMMUNICATOR_HELD;
+    if (c->state == TD_COMMUNICATOR_PARTED || c->state == TD_COMMUNICATOR_LOST_NODE)
+        return;
+    if (!td_communicator_broken(c)) {
+        td_communicator_transition(c, TD_COMMUNICATOR_PART);
+        c->error = TD_ERR_PARTITIONED;
+        if (!held) /* else all ranks have the sentence already */
+            snprintf(c->text, sizeof c->text, "%s", text);
+        td_client_room(core);
+    }
+    td_core_notices.group_broken(core, c, TD_ERR_PARTITIONED, text, true);
+    td_core_queue(core, &c->task);
+    if (losing) { /* no operation is left that may complete */
+        char lost[TD_TEXT_MAX];
+        snprintf(lost, sizeof lost, "%s", c->losing_text);
+        td_communicator_rank_lost(core, c, c->losing_rank, c->losing_error, lost);
+    }
 }
 
 bool td_communicator_daemon_is(struct td_core *core, uint32_t node, uint32_t daemon, bool changed,
@@ -178,52 +203,80 @@ bool td_communicator_daemon_is(struct td_core *core, uint32_t node, uint32_t dae
         if (c->daemon[slot] == daemon)
             needed = true;
         else if ((c->daemon[slot] || changed) && !td_bit(c->lost_slot, slot))
-            lose_node(core, c, node, true, why);
+            td_communicator_lose_node(core, c, node, true, why);
     }
     return needed;
-}
-
-void td_communicator_route_lost(struct td_core *core, struct td_communicator *c, uint32_t node,
-                                const char *why)
-{
-    lose_node(core, c, node, false, why);
 }
 
 /* leave_out ends the group for the local ranks: the others go on without this node. */
 static void leave_out(struct td_core *core, struct td_communicator *c)
 {
     char text[TD_TEXT_MAX], name[TD_NODE_NAME_MAX];
+    if (td_bit(c->lost_slot, c->slot))
+        return;
     td_core_node_print(core, core->node, name, sizeof name);
     snprintf(text, sizeof text,
              "the other nodes of job %s go on without %s, which they did not hear for longer than "
              "progress_timeout: join a new job",
              c->name, name);
+    td_communicator_note_pause(core, text, sizeof text);
     td_core_notices.slot_lost(core, c, c->slot);
     break_up(core, c, TD_COMMUNICATOR_LOSE_NODE, TD_ERR_PARTITIONED, text);
     c->error = TD_ERR_PARTITIONED;
     c->lost = core->node;
     c->lost_proven = true;
+    c->notice_from = UINT32_MAX;
+    c->notice_down = c->notice_up = true; /* its neighbours in the tree may hear it all the time */
     snprintf(c->text, sizeof c->text, "%s", text);
+}
+
+/* concerned returns true if an exclusion concerns the group: some of its nodes did not hear each
+ * other. The daemons of an earlier version apply each exclusion to each group. */
+static bool concerned(const struct td_communicator *c)
+{
+    return c->minor < TD_MINOR_PARTING || td_communicator_rests(c) ||
+           c->parting.doubt_at != TD_TIME_NEVER;
+}
+
+/* first_excluded returns the slot that was excluded first and is not known to be lost: all nodes
+ * name this one. It returns UINT32_MAX if there is none. */
+static uint32_t first_excluded(const struct td_core *core, const struct td_communicator *c)
+{
+    uint32_t first = UINT32_MAX;
+    uint64_t least = UINT64_MAX;
+    for (uint32_t s = 0; s < c->group.slots; s++) {
+        uint64_t ballot = td_epoch_excluded_by(core, c->group.node[s]);
+        if (ballot <= c->epoch || ballot >= least || td_bit(c->lost_slot, s))
+            continue;
+        least = ballot;
+        first = s;
+    }
+    return first;
+}
+
+bool td_communicator_is_outside(const struct td_core *core, const struct td_communicator *c)
+{
+    uint32_t s = 0;
+    while (s < c->group.slots && td_epoch_excluded(core, c->group.node[s], c->epoch))
+        s++;
+    return s == c->group.slots;
+}
+
+void td_communicator_exclude(struct td_core *core, struct td_communicator *c)
+{
+    uint32_t s = 0;
+    if (td_communicator_is_outside(core, c) || !concerned(c))
+        return;
+    if (td_epoch_excluded(core, core->node, c->epoch))
+        leave_out(core, c);
+    while ((s = first_excluded(core, c)) != UINT32_MAX)
+        td_communicator_lose_node(core, c, c->group.node[s], true, WAS_SILENT);
 }
 
 void td_communicator_epoch(struct td_core *core)
 {
-    for (struct td_communicator *c = core->communicators; c; c = c->next) {
-        uint32_t out = 0;
-        for (uint32_t s = 0; s < c->group.slots; s++)
-            out += td_epoch_excluded(core, c->group.node[s], c->epoch);
-        if (out == 0 || out == c->group.slots)
-            continue; /* they hear one another, as far as the epoch tells */
-        for (uint32_t s = 0; s < c->group.slots; s++)
-            if (!td_bit(c->lost_slot, s) && td_epoch_excluded(core, c->group.node[s], c->epoch)) {
-                if (s == c->slot)
-                    leave_out(core, c);
-                else
-                    lose_node(core, c, c->group.node[s], true,
-                              "it was silent for longer than progress_timeout, and the machine "
-                              "goes on without it");
-            }
-    }
+    for (struct td_communicator *c = core->communicators; c; c = c->next)
+        td_communicator_exclude(core, c);
 }
 
 /* is_own_word returns true if a node tells that a rank of its own is lost, or (rank UINT32_MAX) all
@@ -267,6 +320,11 @@ void td_communicator_notice(struct td_core *core, uint32_t from, const struct td
         handle_rank_lost(core, c, from, &m->u.rank_lost);
         return;
     }
+    if (m->u.node_lost.node == core->node && m->u.node_lost.is_proven &&
+        c->minor >= TD_MINOR_PARTING) {
+        leave_out(core, c);
+        return;
+    }
     c->notice_all = m->u.node_lost.notify_all;
     bool proven = m->u.node_lost.is_proven || from == m->u.node_lost.node;
     node_lost(core, c, from, m->u.node_lost.node, proven, m->u.node_lost.text);
@@ -288,7 +346,7 @@ void td_communicator_stop(struct td_core *core)
 {
     for (struct td_communicator *c = core->communicators; c; c = c->next)
         if (c->state != TD_COMMUNICATOR_LOST_NODE)
-            lose_node(core, c, core->node, true, "its daemon was stopped");
+            td_communicator_lose_node(core, c, core->node, true, "its daemon was stopped");
 }
 
 /* ---- notices ---- */
@@ -309,13 +367,18 @@ static void send_gone(struct td_core *core, struct td_communicator *c)
 }
 
 /* start_notice fills in the notice of the loss. */
-static void start_notice(const struct td_communicator *c, struct td_message *m)
+static void start_notice(struct td_core *core, const struct td_communicator *c,
+                         struct td_message *m)
 {
+    const char *text = c->text;
+    if (c->state == TD_COMMUNICATOR_LOST_NODE && c->error == TD_ERR_PARTITIONED)
+        text = td_core_format(core, "job %s lost %s: %s", c->name,
+                              td_core_node_name(core, core->node), WAS_SILENT);
     *m = (struct td_message){.instance = c->instance, .group = c->index};
     if (c->state == TD_COMMUNICATOR_LOST_NODE) {
         m->kind = TD_MESSAGE_NODE_LOST;
         m->u.node_lost = (struct td_message_node_lost){
-            .node = c->lost, .is_proven = c->lost_proven, .text = c->text};
+            .node = c->lost, .is_proven = c->lost_proven, .text = text};
         return;
     }
     m->kind = TD_MESSAGE_RANK_LOST;
@@ -353,12 +416,18 @@ void td_communicator_rank_gone(struct td_core *core, struct td_communicator *c, 
 
 void td_communicator_tell_loss(struct td_core *core, struct td_communicator *c, uint32_t child)
 {
-    struct td_message notice;
     uint32_t slot = td_group_slot(&c->group, child);
     if (slot == UINT32_MAX || slot == c->slot || c->tree.parent[slot] != c->slot)
         return;
-    start_notice(c, &notice);
-    td_session_send(core, child, &notice);
+    td_communicator_tell_break(core, c, child);
+}
+
+void td_communicator_tell_break(struct td_core *core, struct td_communicator *c, uint32_t node)
+{
+    struct td_message notice;
+    td_epoch_tell(core, node);
+    start_notice(core, c, &notice);
+    td_session_send(core, node, &notice);
 }
 
 bool td_communicator_send_notices(struct td_core *core, struct td_communicator *c)
@@ -369,7 +438,7 @@ bool td_communicator_send_notices(struct td_core *core, struct td_communicator *
         send_gone(core, c);
     bool node = c->state == TD_COMMUNICATOR_LOST_NODE;
     struct td_message m;
-    start_notice(c, &m);
+    start_notice(core, c, &m);
     for (; c->notice_all && c->notified < c->group.slots; c->notified++) {
         if (!td_core_room(core))
             return false;

@@ -14,18 +14,29 @@
 /* td_communicator_rank_lost breaks the group since a rank is lost, and announces it. */
 void td_communicator_rank_lost(struct td_core *core, struct td_communicator *c, uint32_t rank,
                                td_err error, const char *text);
-/* td_communicator_node_lost breaks all groups that have ranks on a node, which is silent. */
-void td_communicator_node_lost(struct td_core *core, uint32_t node, const char *why);
+/* td_communicator_lose_node breaks the group since a node is lost for good (proven), or is silent
+ * in a group whose daemons do not know PARTING, or forwards its packets no more. */
+void td_communicator_lose_node(struct td_core *core, struct td_communicator *c, uint32_t node,
+                               bool proven, const char *why);
+/* td_communicator_part ends the operations of a group with PARTITIONED. */
+void td_communicator_part(struct td_core *core, struct td_communicator *c, const char *text);
+/* td_communicator_note_pause appends to a sentence that this daemon has not run for a while. */
+void td_communicator_note_pause(const struct td_core *core, char *text, size_t bytes);
 /* td_communicator_daemon_is breaks the groups that have ranks of other daemons of a node;
  * `changed`: also those of an unknown daemon. It returns true if a group has ranks of this one. */
 bool td_communicator_daemon_is(struct td_core *core, uint32_t node, uint32_t daemon, bool changed,
                                const char *why);
-/* td_communicator_epoch breaks the groups from which the latest epoch excludes nodes. */
+/* td_communicator_epoch breaks the groups from which the latest epoch excludes nodes;
+ * td_communicator_exclude does so for one group. An exclusion does not concern a group whose nodes
+ * have heard each other all the time. */
 void td_communicator_epoch(struct td_core *core);
-/* td_communicator_route_lost breaks a group since it has ranks on a silent node, or since that node
- * lies on the route of its packets. */
-void td_communicator_route_lost(struct td_core *core, struct td_communicator *c, uint32_t node,
-                                const char *why);
+void td_communicator_exclude(struct td_core *core, struct td_communicator *c);
+/* td_communicator_is_outside returns true if all nodes of a group are excluded: then no epoch can
+ * decide between them. */
+bool td_communicator_is_outside(const struct td_core *core, const struct td_communicator *c);
+/* td_communicator_tell_break sends a node the loss that has broken the group, after the epoch that
+ * it may follow from. */
+void td_communicator_tell_break(struct td_core *core, struct td_communicator *c, uint32_t node);
 /* td_communicator_notice handles RANK_LOST and NODE_LOST. */
 void td_communicator_notice(struct td_core *core, uint32_t from, const struct td_message *message);
 /* td_communicator_appeal passes an APPEAL or a RANK_GONE on to the root. */

@@ -96,6 +96,12 @@ bool td_epoch_excluded(const struct td_core *core, uint32_t node, uint64_t since
     return x && x->ballot > since;
 }
 
+uint64_t td_epoch_excluded_by(const struct td_core *core, uint32_t node)
+{
+    const struct td_exclusion *x = find(&core->epochs->exclusions, node);
+    return x ? x->ballot : 0;
+}
+
 /* ---- the voter ---- */
 
 static bool abstains(struct td_core *core)
@@ -197,11 +203,6 @@ void td_epoch_tell(struct td_core *core, uint32_t node)
     td_session_send(core, node, &m);
 }
 
-void td_epoch_node_lost(struct td_core *core, uint32_t node)
-{
-    td_bit_clear(core->epochs->told, node);
-}
-
 void td_epoch_node_back(struct td_core *core, uint32_t node)
 {
     struct td_epochs *e = core->epochs;
@@ -209,6 +210,10 @@ void td_epoch_node_back(struct td_core *core, uint32_t node)
     e->telling = node < e->telling ? node : e->telling;
     if (e->known)
         td_core_queue(core, &e->task);
+    if (e->state == TD_EPOCH_POLLING && node < e->next) { /* it was not asked, or had no session */
+        e->next = node;
+        td_core_queue(core, &e->task);
+    }
 }
 
 /* ---- the poller ---- */
@@ -226,9 +231,8 @@ static bool quorum(const struct td_core *core, enum td_ballot_answer least)
            (2 * count == electorate && td_epoch_votes(core, 0) && core->epochs->answer[0] >= least);
 }
 
-/* sweep_ns returns how long a sweep waits for nodes that have a link and do not answer: a message
- * that is lost on its way is asked for after a second (net/early.h). */
-static td_time sweep_ns(const struct td_core *core)
+/* A message that is lost on its way is asked for after a second (net/early.h). */
+td_time td_epoch_sweep_ns(const struct td_core *core)
 {
     enum { LOST_NS = 1500000000 };
     return LOST_NS + (td_time)core->settings.heartbeat_ns;
@@ -239,7 +243,7 @@ static void begin_sweep(struct td_core *core, enum td_epoch_event event)
     struct td_epochs *e = core->epochs;
     td_epoch_transition(e, event);
     e->next = 0;
-    e->until = core->now + sweep_ns(core);
+    e->until = core->now + td_epoch_sweep_ns(core);
     td_core_alarm(core, e->until);
     td_core_queue(core, &e->task);
 }
@@ -250,6 +254,7 @@ static void poll(struct td_core *core)
     e->ballot = (e->seen / TD_NODES_MAX + 1) * TD_NODES_MAX + core->node;
     e->seen = e->ballot;
     e->latest = 0;
+    e->outside = td_epoch_excluded_by(core, core->node);
     e->proposal = e->exclusions;
     memset(e->answer, TD_BALLOT_NONE, sizeof e->answer);
     begin_sweep(core, TD_EPOCH_POLL);
@@ -272,23 +277,26 @@ static bool restarted(const struct td_core *core, const struct td_exclusion *x)
 }
 
 /* propose adds the silent nodes to the exclusions, but not those that have come back meanwhile. It
- * ends the poll if it has no node to add, or too many. */
+ * ends the poll if it has no node to add, or too many; it goes on if a node may still answer. */
 static void propose(struct td_core *core)
 {
     struct td_epochs *e = core->epochs;
-    bool more = false, fits = true;
+    bool more = false, waits = false, fits = true;
     uint32_t kept = 0;
     for (uint32_t i = 0; i < e->proposal.count; i++)
         if (!restarted(core, &e->proposal.of[i]))
             e->proposal.of[kept++] = e->proposal.of[i];
     e->proposal.count = kept;
-    if (find(&e->proposal, core->node)) { /* it is excluded, and excludes nobody */
+    const struct td_exclusion *own = find(&e->proposal, core->node);
+    if (own && own->ballot > e->outside) { /* it is excluded anew, and excludes nobody */
         begin_sweep(core, TD_EPOCH_PROPOSE);
         return;
     }
     for (uint32_t n = 0; n < core->options.topology.nodes; n++) {
-        bool silent = e->answer[n] == TD_BALLOT_NONE && td_link_is_given_up(&core->link[n]);
-        if (!td_bit(e->wanted, n) || !silent)
+        bool mute = td_bit(e->wanted, n) && e->answer[n] == TD_BALLOT_NONE && n != core->node;
+        bool silent = mute && td_link_is_given_up(&core->link[n]);
+        waits = waits || (mute && !silent);
+        if (!silent)
             continue;
         more = true;
         fits = fits && add(&e->proposal, (struct td_exclusion){n, core->link[n].daemon, e->ballot});
@@ -297,8 +305,12 @@ static void propose(struct td_core *core)
         begin_sweep(core, TD_EPOCH_PROPOSE);
         return;
     }
+    if (!more && waits)
+        return;
     end(core);
-    if (!fits)
+    if (fits)
+        td_core_notices.all_answer(core);
+    else
         td_core_notices.no_quorum(core);
 }
 
@@ -317,6 +329,16 @@ static void hasten(struct td_core *core)
     td_core_alarm(core, e->until);
 }
 
+void td_epoch_node_lost(struct td_core *core, uint32_t node)
+{
+    struct td_epochs *e = core->epochs;
+    td_bit_clear(e->told, node);
+    if (e->state == TD_EPOCH_POLLING && quorum(core, TD_BALLOT_VOTED))
+        propose(core); /* it has waited for the node */
+    else
+        hasten(core);
+}
+
 static void take_vote(struct td_core *core, uint32_t from, const struct td_message_epoch_vote *m)
 {
     struct td_epochs *e = core->epochs;
@@ -327,15 +349,16 @@ static void take_vote(struct td_core *core, uint32_t from, const struct td_messa
     if (e->answer[from] == TD_BALLOT_NONE)
         e->answer[from] = TD_BALLOT_HEARD;
     hasten(core);
-    if (e->state != TD_EPOCH_POLLING || !m->is_vote)
+    if (e->state != TD_EPOCH_POLLING)
         return;
-    if (m->accepted > e->latest) {
+    if (m->is_vote && m->accepted > e->latest) {
         if (!unpack(core, &m->exclusions, &accepted))
             return;
         e->latest = m->accepted;
         e->proposal = accepted;
     }
-    e->answer[from] = TD_BALLOT_VOTED;
+    if (m->is_vote)
+        e->answer[from] = TD_BALLOT_VOTED;
     if (quorum(core, TD_BALLOT_VOTED))
         propose(core);
 }
@@ -414,7 +437,8 @@ static bool advance(struct td_core *core, struct td_task *task)
         if (!td_core_room(core))
             return false;
         uint32_t node = e->next++;
-        if (td_epoch_votes(core, node) || td_bit(e->wanted, node))
+        bool asked = e->state == TD_EPOCH_POLLING && e->answer[node] != TD_BALLOT_NONE;
+        if ((td_epoch_votes(core, node) || td_bit(e->wanted, node)) && !asked)
             send_sweep(core, node);
     }
     hasten(core);

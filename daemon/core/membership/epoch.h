@@ -54,6 +54,7 @@ struct td_epochs {
     uint64_t known;            /* the latest epoch that this node knows; 0: none */
 
     uint64_t ballot, seen; /* seen: the largest of all */
+    uint64_t outside;      /* the ballot that had excluded this node, as it knew then; 0: none */
     uint64_t latest;       /* the largest ballot accepted by a node that has voted for this one */
     td_time until;         /* when the sweep, or the pause, ends */
     uint32_t next;         /* the node that is sent the next message of the sweep */
@@ -71,8 +72,12 @@ void td_epoch_init(struct td_core *core);
 bool td_epoch_votes(const struct td_core *core, uint32_t node);
 /* td_epoch_excluded returns true if an epoch after `since` has excluded the node. */
 bool td_epoch_excluded(const struct td_core *core, uint32_t node, uint64_t since);
+/* td_epoch_excluded_by returns the ballot that a node was excluded with, or 0. */
+uint64_t td_epoch_excluded_by(const struct td_core *core, uint32_t node);
+/* td_epoch_sweep_ns returns how long a poll waits for nodes that have a link and do not answer. */
+td_time td_epoch_sweep_ns(const struct td_core *core);
 /* td_epoch_want asks for an epoch without a node, unless the node answers. The notice `epoch`
- * follows, or the notice `no_quorum`; neither, if the node answers. */
+ * follows, or the notice `no_quorum`; or the notice `all_answer`, if the node answers. */
 void td_epoch_want(struct td_core *core, uint32_t node);
 /* td_epoch_tell tells a node the latest epoch, unless it knows that: before each message that
  * follows from an exclusion. */

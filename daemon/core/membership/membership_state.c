@@ -16,6 +16,12 @@ static const struct td_label communicator_states[] = {
                                      "At the root of a group that floods: a rank is lost. The root "
                                      "finds out which operations may still complete before it "
                                      "announces the loss."},
+    [TD_COMMUNICATOR_PARTED] = {"parted",
+                                "Its nodes do not all hear each other, or messages between them "
+                                "were lost. Calls end with PARTITIONED."},
+    [TD_COMMUNICATOR_HELD] = {"held",
+                              "The nodes agree on the operation that they go on with. Calls "
+                              "wait."},
     [TD_COMMUNICATOR_LOST_RANK] = {"lost rank",
                                    "A rank is lost. No operation is released any more; those that "
                                    "were released go on."},
@@ -33,20 +39,33 @@ static const struct td_label communicator_events[] = {
                                 "The list of operations that complete is known, with the loss."},
     [TD_COMMUNICATOR_LOSE_NODE] = {"lose node",
                                    "A node of the group, or on the route of its packets, is lost."},
+    [TD_COMMUNICATOR_PART] = {"part", "A node is silent without an epoch that excludes it, or the "
+                                      "nodes do not agree on the operation to go on with."},
+    [TD_COMMUNICATOR_HOLD] = {"hold",
+                              "All nodes are heard, and the root asks which operations have "
+                              "been called."},
+    [TD_COMMUNICATOR_REJOIN] = {"rejoin", "All nodes have answered."},
 };
 
 static const struct td_transition communicator_rows[] = {
     {GROUP(ACTIVE), TD_COMMUNICATOR_HEAR_RANK_LOST, TD_COMMUNICATOR_LOSING_RANK},
     {GROUP(LOSING_RANK), TD_COMMUNICATOR_HEAR_RANK_LOST, TD_STAY},
-    {GROUP(ACTIVE), TD_COMMUNICATOR_LOSE_RANK, TD_COMMUNICATOR_LOST_RANK},
+    {GROUP(ACTIVE) | GROUP(PARTED) | GROUP(HELD), TD_COMMUNICATOR_LOSE_RANK,
+     TD_COMMUNICATOR_LOST_RANK},
     {GROUP(LOST_RANK) | GROUP(LOST_RANK_SETTLED) | GROUP(LOST_NODE), TD_COMMUNICATOR_LOSE_RANK,
      TD_STAY},
-    {GROUP(ACTIVE) | GROUP(LOSING_RANK) | GROUP(LOST_RANK), TD_COMMUNICATOR_SETTLE,
-     TD_COMMUNICATOR_LOST_RANK_SETTLED},
+    {GROUP(ACTIVE) | GROUP(LOSING_RANK) | GROUP(PARTED) | GROUP(HELD) | GROUP(LOST_RANK),
+     TD_COMMUNICATOR_SETTLE, TD_COMMUNICATOR_LOST_RANK_SETTLED},
     {GROUP(LOST_RANK_SETTLED) | GROUP(LOST_NODE), TD_COMMUNICATOR_SETTLE, TD_STAY},
-    {GROUP(ACTIVE) | GROUP(LOSING_RANK) | GROUP(LOST_RANK) | GROUP(LOST_RANK_SETTLED),
+    {GROUP(ACTIVE) | GROUP(LOSING_RANK) | GROUP(PARTED) | GROUP(HELD) | GROUP(LOST_RANK) |
+         GROUP(LOST_RANK_SETTLED),
      TD_COMMUNICATOR_LOSE_NODE, TD_COMMUNICATOR_LOST_NODE},
     {GROUP(LOST_NODE), TD_COMMUNICATOR_LOSE_NODE, TD_STAY},
+    {GROUP(ACTIVE) | GROUP(LOSING_RANK) | GROUP(HELD), TD_COMMUNICATOR_PART,
+     TD_COMMUNICATOR_PARTED},
+    {GROUP(PARTED), TD_COMMUNICATOR_HOLD, TD_COMMUNICATOR_HELD},
+    {GROUP(HELD), TD_COMMUNICATOR_HOLD, TD_STAY},
+    {GROUP(HELD), TD_COMMUNICATOR_REJOIN, TD_COMMUNICATOR_ACTIVE},
 };
 
 const struct td_machine td_communicator_machine = {

@@ -12,10 +12,12 @@ struct td_join;
 struct td_job;
 struct td_succession;
 
-/* From LOST_RANK on the group is broken. */
+/* From PARTED on no operation of the group is released; from LOST_RANK on the group is broken. */
 enum td_communicator_state {
     TD_COMMUNICATOR_ACTIVE,
     TD_COMMUNICATOR_LOSING_RANK,
+    TD_COMMUNICATOR_PARTED,
+    TD_COMMUNICATOR_HELD,
     TD_COMMUNICATOR_LOST_RANK,
     TD_COMMUNICATOR_LOST_RANK_SETTLED,
     TD_COMMUNICATOR_LOST_NODE,
@@ -26,6 +28,9 @@ enum td_communicator_event {
     TD_COMMUNICATOR_LOSE_RANK,
     TD_COMMUNICATOR_SETTLE,
     TD_COMMUNICATOR_LOSE_NODE,
+    TD_COMMUNICATOR_PART,
+    TD_COMMUNICATOR_HOLD,
+    TD_COMMUNICATOR_REJOIN,
 };
 
 enum td_seat_state {

@@ -8,6 +8,7 @@
 #include "core/net/session.h"
 #include "communicator_losses.h"
 #include "endings.h"
+#include "parting.h"
 
 /* check_lost returns NULL, or a sentence on a member that the job has lost. A member that has only
  * left the parent group is allowed: it may have made the new group before. */
@@ -192,8 +193,7 @@ void td_subgroup_make_survivors(struct td_core *core, struct td_communicator *pa
             uint32_t node = parent->group.node[slot];
             bool gone = td_bit(parent->lost_slot, slot) || td_link_is_given_up(&core->link[node]);
             if (gone && td_group_slot(&c->group, node) != UINT32_MAX)
-                td_communicator_route_lost(core, c, node,
-                                           "it was lost while the group was created");
+                td_parting_route_lost(core, c, node, "it was lost while the group was created");
         }
     }
     td_core_free(core, members);
@@ -248,9 +248,18 @@ void td_subgroup_unknown(struct td_core *core, uint32_t from, const struct td_me
         td_session_send(core, from, &answer);
         return;
     }
-    bool announces = m->kind == TD_MESSAGE_ARRIVE || m->kind == TD_MESSAGE_FLOOD;
-    if (!announces && m->kind != TD_MESSAGE_REPORT && (!late || m->group != TD_GROUP_MADE))
+    bool asks = m->kind == TD_MESSAGE_PARTING &&
+                (m->u.parting.step == TD_PARTING_ASK || m->u.parting.step == TD_PARTING_HEARD);
+    if (asks && !over) {
+        answer.kind = TD_MESSAGE_PARTING;
+        answer.u.parting = (struct td_message_parting){
+            .step = TD_PARTING_UNREADY, .round = m->u.parting.round, .text = ""};
+        td_session_send(core, from, &answer);
         return;
+    }
+    bool announces = asks || m->kind == TD_MESSAGE_ARRIVE || m->kind == TD_MESSAGE_FLOOD;
+    if (!announces && m->kind != TD_MESSAGE_REPORT && !late)
+        return; /* a job that is unknown here is over: its ranks here have gone */
     if (late && !over && core->settings.tuning.flood)
         td_communicator_note_gone(core, m->instance);
     if (over || late) {

@@ -392,7 +392,15 @@ void td_arrival_request(struct td_core *core, struct td_client *client, const st
                         "the sequence number of the call was used before");
         return;
     }
-    if (sequence > seat->next_sequence && !td_communicator_broken(c)) {
+    if (c->state == TD_COMMUNICATOR_HELD && !core->stopping) {
+        td_reply_no_room(
+            core, client->id, q->id,
+            td_core_format(core, "the nodes of job %s agree on how to go on", c->name));
+        td_client_wait_for_room(core, client);
+        return;
+    }
+    bool rests = td_communicator_rests(c);
+    if (sequence > seat->next_sequence && !rests) {
         td_reply_refused(
             core, client->id, q->id, TD_ERR_BUSY,
             td_core_format(core,
@@ -406,21 +414,22 @@ void td_arrival_request(struct td_core *core, struct td_client *client, const st
     bool known = sequence >= c->first_sequence &&
                  sequence < c->first_sequence + TD_GROUP_OPERATIONS_MAX &&
                  c->operation[sequence % TD_GROUP_OPERATIONS_MAX];
-    const struct td_ending *ending =
-        td_communicator_broken(c) && !known ? td_endings_find(core, c->instance, sequence) : NULL;
-    if (ending) { /* the operation ended before the group broke */
+    bool over = (rests && !known) || sequence < c->first_sequence; /* the latter: it is behind */
+    const struct td_ending *ending = over ? td_endings_find(core, c->instance, sequence) : NULL;
+    if (ending) { /* the operation ended before the group broke, or was parted */
         seat->next_sequence = sequence + 1;
         td_reply_error(core, client->id, q->id, ending->error, ending->text);
         return;
     }
-    if (core->stopping || (td_communicator_broken(c) && !known)) {
-        if (td_communicator_broken(c)) {
-            seat->next_sequence = sequence + 1;
-            td_waits_failed(core, c, c->error, c->text);
-        }
-        td_reply_error(core, client->id, q->id,
-                       td_communicator_broken(c) ? c->error : TD_ERR_SHUTDOWN,
-                       td_communicator_broken(c) ? c->text : "the daemon is stopping");
+    if (over) {
+        td_err error = rests ? c->error : TD_ERR_PARTITIONED;
+        seat->next_sequence = sequence + 1;
+        td_waits_failed(core, c, error, c->text);
+        td_reply_error(core, client->id, q->id, error, c->text);
+        return;
+    }
+    if (core->stopping) {
+        td_reply_error(core, client->id, q->id, TD_ERR_SHUTDOWN, "the daemon is stopping");
         return;
     }
     arrive(core, client, c, seat, q);

@@ -8,6 +8,7 @@
 #include "arrival.h"
 #include "flood.h"
 #include "core/membership/communicator_losses.h"
+#include "core/membership/parting.h"
 #include "core/net/session.h"
 #include "stall.h"
 
@@ -395,12 +396,20 @@ void td_gate_message(struct td_core *core, struct td_communicator *c, uint32_t f
             td_stall_verdict(core, c, m);
         return;
     }
-    if (td_communicator_broken(c) && (m->sequence < c->first_sequence || !c->operation[place])) {
+    if (td_communicator_rests(c) && (m->sequence < c->first_sequence || !c->operation[place])) {
+        if (c->state == TD_COMMUNICATOR_HELD && m->kind == TD_MESSAGE_FLOOD) {
+            (void)is_early(core, from, m); /* its sender goes on already */
+            return;
+        }
         bool never = m->sequence >= c->first_sequence && !c->retired[place];
         if (never && m->kind == TD_MESSAGE_WAITING && m->u.waiting.reply_requested &&
             td_communicator_may_flood(core, c))
             send_veto(core, c, m->sequence);
-        if (m->kind == TD_MESSAGE_ARRIVE && m->sequence == 0 && c->index == TD_GROUP_MADE)
+        if (c->state == TD_COMMUNICATOR_PARTED &&
+            (m->kind == TD_MESSAGE_ARRIVE || m->kind == TD_MESSAGE_FLOOD))
+            td_parting_tell_end(core, c, from); /* it may have made the group after END came */
+        else if (td_communicator_broken(c) && m->kind == TD_MESSAGE_ARRIVE && m->sequence == 0 &&
+                 c->index == TD_GROUP_MADE)
             td_communicator_tell_loss(core, c, from);
         return;
     }

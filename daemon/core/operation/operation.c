@@ -151,6 +151,7 @@ struct td_operation *td_operation_obtain(struct td_core *core, struct td_communi
             leave(o, i);
     }
     td_communicator_record(c, sequence, o);
+    td_core_alarm(core, c->parting.doubt_at); /* it waits for a silent node */
     if (c->ended_unrecorded[place]) {
         td_operation_verdict(core, o, (td_err) - (int)c->ended_unrecorded[place],
                              td_core_format(core,
@@ -451,7 +452,7 @@ static bool end(struct td_core *core, struct td_operation *o)
             return false;
         answer(core, o, i);
     }
-    if (o->arrived == c->ranks || td_communicator_broken(c)) {
+    if (o->arrived == c->ranks || td_communicator_rests(c)) {
         uint64_t sequence = o->sequence;
         bool own = o->error != TD_OK && o->text && strcmp(o->text, c->text) != 0;
         if (own && o->arrived < c->ranks) /* it ended before the group broke */

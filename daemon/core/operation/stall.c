@@ -143,7 +143,8 @@ void td_stall_appeal(struct td_core *core, struct td_communicator *c, const stru
     struct td_operation *o = find(c, m->sequence);
     bool near = m->sequence + TD_GROUP_OPERATIONS_MAX >= c->first_sequence &&
                 m->sequence < c->first_sequence + TD_GROUP_OPERATIONS_MAX;
-    if (!near || c->state == TD_COMMUNICATOR_LOST_NODE) /* then nothing runs */
+    if (!near || c->state == TD_COMMUNICATOR_LOST_NODE || c->state == TD_COMMUNICATOR_PARTED ||
+        c->state == TD_COMMUNICATOR_HELD) /* nothing runs */
         return;
     if (!c->has_parent) {
         decide(core, c, o, m);
@@ -274,10 +275,11 @@ void td_stall_timers(struct td_core *core, struct td_operation *o)
 {
     /* a silent node is detected first, before the nodes that wait for it are blamed */
     td_time limit = td_health_patience(core) + 3 * (td_time)core->settings.heartbeat_ns;
-    bool late = core->now - o->progress_at >= limit;
+    bool doubt = o->communicator->parting.doubt_at != TD_TIME_NEVER; /* its verdict ends them all */
+    bool stands = core->now - o->progress_at >= limit, late = stands && !doubt;
     if (!runs(o))
         return;
-    if (core->now >= o->verdict_at)
+    if (core->now >= o->verdict_at && !doubt)
         give_pending(core, o);
     if (core->now >= o->appeal_at && !late && o->state != TD_OPERATION_BROKEN)
         o->appeal_at = TD_TIME_NEVER; /* it goes on after all */
@@ -292,7 +294,8 @@ void td_stall_timers(struct td_core *core, struct td_operation *o)
         o->appeal_at = core->now + limit;
         appeal(core, o, TD_ERR_TIMEOUT, explain(core, o, node), node);
     }
-    td_core_alarm(core, late ? core->now + limit : o->progress_at + limit);
-    td_core_alarm(core, o->verdict_at);
+    td_core_alarm(core, stands ? core->now + limit : o->progress_at + limit);
+    if (!doubt)
+        td_core_alarm(core, o->verdict_at);
     td_core_alarm(core, o->appeal_at);
 }
