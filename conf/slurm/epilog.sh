@@ -23,8 +23,7 @@ user=${SLURM_JOB_UID:?the epilog is started by slurmd}
 # belongs PID: a process id may be in use again, so this is looked at before each signal.
 belongs() {
     [ "$(stat -c %u "/proc/$1" 2>/dev/null)" = "$user" ] &&
-        tr '\0' '\n' <"/proc/$1/environ" 2>/dev/null | grep -qx "SLURM_JOB_ID=$job" &&
-        ! grep -q '^State:[[:space:]]*Z' "/proc/$1/status" 2>/dev/null
+        tr '\0' '\n' <"/proc/$1/environ" 2>/dev/null | grep -qx "SLURM_JOB_ID=$job"
 }
 
 # remaining PID ...: print those that still belong to the job
@@ -49,7 +48,7 @@ await() {
 
 # If torusd does not answer, nothing can be looked up, and the prolog of the next job drains the node.
 # Line by line: a name of a job cannot contain a line break.
-clients=$(timeout -k 1 "$LIMIT_S" "$TORUSCTL" status --json --socket "$TORUS_SOCKET" 2>/dev/null |
+clients=$(timeout -k 1 "$LIMIT_S" "$TORUSCTL" status --here --json --socket "$TORUS_SOCKET" 2>/dev/null |
     sed -n 's/^ *"pid": \([0-9][0-9]*\),$/\1/p' | sort -un)
 # shellcheck disable=SC2086 # one word a process
 left=$(remaining $clients)

@@ -26,7 +26,7 @@ drain() {
 
 command -v "$TORUSCTL" >/dev/null ||
     drain "there is no $TORUSCTL: install torusd, or set TORUSCTL in /etc/torusd/slurm.sh; then resume"
-said=$(timeout -k 1 "$LIMIT_S" "$TORUSCTL" status --socket "$TORUS_SOCKET" 2>&1)
+said=$(timeout -k 1 "$LIMIT_S" "$TORUSCTL" status --here --socket "$TORUS_SOCKET" 2>&1)
 code=$?
 first=$(printf '%s\n' "$said" | head -n 1 | cut -c 1-200)
 case $code in

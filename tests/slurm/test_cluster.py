@@ -49,11 +49,11 @@ class Slurm(unittest.TestCase):
             if state != "idle":
                 slurm.run("scontrol", "update", f"NodeName={node}", "State=RESUME")
         slurm.until("all nodes are idle", lambda: set(slurm.states().values()) == {"idle"})
-        self.assertEqual([self.clients(k) for k in range(cluster.NODES)], [[]] * cluster.NODES)
+        slurm.until("no rank is left", lambda: not any(self.clients(k) for k in range(cluster.NODES)))
 
     def clients(self, node):
         """Returns the ranks of jobs at the daemon of a node, as torusctl names them."""
-        done = subprocess.run([CTL, "status", "--json", "--socket", slurm.sockets[node]], check=True,
+        done = subprocess.run([CTL, "status", "--here", "--json", "--socket", slurm.sockets[node]], check=True,
                               text=True, stdout=subprocess.PIPE, timeout=cluster.DEADLINE_S)
         return [c for c in json.loads(done.stdout)["clients"] if c["job"]]
 

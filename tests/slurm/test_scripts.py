@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 
 FOLDER = sys.argv.pop()
@@ -147,20 +148,39 @@ class Scripts(unittest.TestCase):
         return new.pop()
 
     def clients(self, path):
-        done = subprocess.run([CTL, "status", "--json", "--socket", path], check=True, text=True,
+        done = subprocess.run([CTL, "status", "--here", "--json", "--socket", path], check=True, text=True,
                               stdout=subprocess.PIPE, timeout=DEADLINE_S)
         return {c["pid"] for c in json.loads(done.stdout)["clients"] if c["job"]}
 
     def test_the_epilog_ends_what_the_job_left_and_nothing_else(self):
         path = self.sockets[1]
-        polite, stubborn = self.left(path, JOB), self.left(path, f"{JOB}", "ignore")
+        self.left(path, JOB)
         other = self.left(path, JOB + 1)
         longer = self.left(path, int(f"{JOB}1"))  # its number begins with that of the job
-        self.assertEqual(self.run_script("epilog.sh", path, LIMIT_S=1), (0, None))
-        self.assertEqual(self.clients(path), {other, longer})
-        self.assertFalse({polite, stubborn} & self.clients(path))
+        self.assertEqual(self.signals(path), ["-TERM"])
+        self.until_left(path, {other, longer})
+        self.left(path, JOB, "ignore")
+        self.assertEqual(self.signals(path), ["-TERM", "-KILL"])
+        self.until_left(path, {other, longer})
         for process in (other, longer):
             os.kill(process, signal.SIGKILL)
+
+    def signals(self, path):
+        """Runs the epilog, which passes; returns the signals that it sends."""
+        record = os.path.join(self.folder, "signals")
+        self.assertEqual(self.run_script("epilog.sh", path, LIMIT_S=1, functions=(
+            f'kill() {{ echo "$1" >>{record}; command kill "$@"; }}')), (0, None))
+        with open(record, encoding="utf-8") as f:
+            words = f.read().split()
+        os.remove(record)
+        return words
+
+    def until_left(self, path, processes):
+        """Waits until only these processes are clients: a daemon notices later that one has ended."""
+        end = time.monotonic() + DEADLINE_S
+        while self.clients(path) != processes:
+            self.assertLess(time.monotonic(), end, f"{self.clients(path)} instead of {processes}")
+            time.sleep(0.05)
 
     def test_the_epilog_of_another_user_ends_nothing(self):
         path = self.sockets[2]
