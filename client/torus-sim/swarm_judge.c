@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* is_gone returns true if a rank of a job is dead or has left. */
+/* is_gone returns true if a rank of a job is dead, has left, or did not join. */
 static bool is_gone(const struct swarm *s, const struct swarm_party *party, uint32_t rank)
 {
     for (uint32_t i = 0; i < s->processes; i++)
@@ -13,7 +13,8 @@ static bool is_gone(const struct swarm *s, const struct swarm_party *party, uint
     for (uint32_t k = 0; k < s->parties; k++)
         for (uint32_t i = 0; s->party[k].job == party->job && i < s->party[k].size; i++) {
             const struct swarm_seat *seat = &s->party[k].seat[i];
-            if (seat->left && seat->process != SWARM_NONE && s->process[seat->process].rank == rank)
+            bool out = seat->left || (s->party[k].is_world && !seat->has && !seat->making);
+            if (out && seat->process != SWARM_NONE && s->process[seat->process].rank == rank)
                 return true;
         }
     return false;

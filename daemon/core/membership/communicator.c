@@ -338,13 +338,18 @@ void td_communicator_unplan(struct td_core *core, struct td_client *client,
 void td_communicator_seat_lost(struct td_core *core, struct td_communicator *c,
                                struct td_seat *seat, bool died)
 {
-    uint32_t local = (uint32_t)(seat - c->seat);
-    const char *text = td_core_format(core,
-                                      died ? "rank %u of job %s died: process %llu on %s"
-                                           : "rank %u has left job %s: process %llu on %s",
-                                      td_communicator_job_rank(c, seat->rank), c->name,
-                                      (unsigned long long)(seat->client ? seat->client->pid : 0),
-                                      td_core_node_name(core, core->node));
+    uint32_t local = (uint32_t)(seat - c->seat), rank = td_communicator_job_rank(c, seat->rank);
+    const char *here = td_core_node_name(core, core->node);
+    const char *text =
+        seat->client
+            ? td_core_format(core,
+                             died ? "rank %u of job %s died: process %llu on %s"
+                                  : "rank %u has left job %s: process %llu on %s",
+                             rank, c->name, (unsigned long long)seat->client->pid, here)
+            : td_core_format(core,
+                             "rank %u of job %s is gone: its process on %s, or its call to join, "
+                             "ended before",
+                             rank, c->name, here);
     td_seat_transition(seat, died ? TD_SEAT_DIE : TD_SEAT_LEAVE);
     if (seat->client)
         seat->client->groups--;
