@@ -2,6 +2,7 @@
 /* Groups that lose a rank, driven message by message: core/membership/communicator.h. */
 #include "node.h"
 
+#include "base/hash.h"
 #include "core/membership/subgroup.h"
 
 enum { GROUP = 4, MANY = 400 };
@@ -152,6 +153,30 @@ static void a_broken_group_answers_the_first_call_of_a_node_that_made_it_late(vo
     node_end();
 }
 
+/* Swarm seed 24583: a rank cancelled a call of a group that no rank of this node had made yet. */
+static void a_call_that_has_ended_before_the_group_was_made_gives_the_same_error(void **state)
+{
+    (void)state;
+    enum { NUMBER = 2, ENDED = 1 };
+    begin(2);
+    struct td_message m = {.kind = TD_MESSAGE_VERDICT, .group = TD_GROUP_MADE, .sequence = ENDED};
+    m.instance = td_hash_add(td_hash_add(TD_HASH_START, world->instance), NUMBER);
+    m.instance = td_hash_add(td_hash_add(m.instance, 0), 2); /* its ranks */
+    m.u.verdict =
+        (struct td_message_verdict){.error = TD_ERR_CANCELLED, .text = "rank 0 cancelled a call"};
+    node_message(0, &m);
+    struct td_communicator *late = make(NUMBER);
+    assert_true(late->instance == m.instance);
+    node_call(late, -1);
+    assert_int_equal(node.replies, 0); /* call 0 has not ended */
+    assert_non_null(node_sent_to(0, TD_MESSAGE_ARRIVE));
+    node_call(late, -1);
+    assert_int_equal(node.replies, 1);
+    assert_int_equal(node.reply.error, TD_ERR_CANCELLED);
+    assert_string_equal(node.text, "rank 0 cancelled a call");
+    node_end();
+}
+
 static void a_rank_is_lost_to_many_groups_at_once(void **state)
 {
     (void)state;
@@ -234,6 +259,7 @@ int main(void)
         cmocka_unit_test(a_node_without_the_group_tells_the_loss_back),
         cmocka_unit_test(a_broken_group_is_reported_to_a_node_that_made_it_late),
         cmocka_unit_test(a_broken_group_answers_the_first_call_of_a_node_that_made_it_late),
+        cmocka_unit_test(a_call_that_has_ended_before_the_group_was_made_gives_the_same_error),
         cmocka_unit_test(a_rank_is_lost_to_many_groups_at_once),
         cmocka_unit_test(a_loss_is_believed_from_the_parent_or_from_the_daemon_of_the_rank),
         cmocka_unit_test(a_loss_is_told_to_the_root_by_the_children_above_the_rank),

@@ -95,6 +95,7 @@ struct td_communicator {
     uint64_t *rank_token;
     uint32_t members_sent, members_from;
 
+    bool made_late;          /* operations had ended before the group was here (endings.h) */
     bool has_segment;        /* local ranks may have a segment, which is not closed */
     uint64_t first_sequence; /* of the oldest operation that may be on record */
     struct td_operation *operation[TD_GROUP_OPERATIONS_MAX];

@@ -25,3 +25,12 @@ void td_endings_note(struct td_core *core, uint64_t instance, uint64_t sequence,
     e->error = error;
     snprintf(e->text, sizeof e->text, "%s", text);
 }
+
+bool td_endings_has(const struct td_core *core, uint64_t instance)
+{
+    for (uint32_t i = 0; i < TD_ENDINGS_MAX; i++)
+        if (core->endings->ending[i].error != TD_OK &&
+            core->endings->ending[i].instance == instance)
+            return true;
+    return false;
+}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* endings: how operations of groups that are over have failed, for ranks that come later. They get
- * the same error and the same sentence as the others. Operation 0 of a group made of some ranks of
- * a job creates it: its ending is kept, too, where the group was never made. Owns: the sentences.
+ * the same error and the same sentence as the others. So are those kept that have ended in a group
+ * made of some ranks of a job before a rank of this node has made it. Owns: the sentences.
  * Invariant: one ending for each operation; the oldest is forgotten first. Pure: no I/O, clock, or
  * globals. */
 #ifndef TD_CORE_MEMBERSHIP_ENDINGS_H
@@ -29,5 +29,8 @@ void td_endings_note(struct td_core *core, uint64_t instance, uint64_t sequence,
 /* td_endings_find returns the ending of an operation, or NULL. */
 const struct td_ending *td_endings_find(const struct td_core *core, uint64_t instance,
                                         uint64_t sequence);
+
+/* td_endings_has returns true if an ending of an operation of the group is kept. */
+bool td_endings_has(const struct td_core *core, uint64_t instance);
 
 #endif

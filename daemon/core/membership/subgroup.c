@@ -103,6 +103,7 @@ static struct td_communicator *make(struct td_core *core, const struct td_commun
     c->rank_node = NULL; /* every member has the list: it is not sent */
     c->index = TD_GROUP_MADE;
     c->member = member;
+    c->made_late = td_endings_has(core, instance);
     inherit_seats(core, c, parent, members);
     return c;
 }
@@ -230,8 +231,8 @@ void td_subgroup_unknown(struct td_core *core, uint32_t from, const struct td_me
 {
     struct td_message answer = {
         .instance = m->instance, .group = m->group, .sequence = m->sequence};
-    if (m->kind == TD_MESSAGE_VERDICT && m->group == TD_GROUP_MADE && m->sequence == 0)
-        td_endings_note(core, m->instance, 0, m->u.verdict.error, m->u.verdict.text);
+    if (m->kind == TD_MESSAGE_VERDICT && m->group == TD_GROUP_MADE && !m->u.verdict.is_running)
+        td_endings_note(core, m->instance, m->sequence, m->u.verdict.error, m->u.verdict.text);
     /* The membership of a job comes by the tree, before all messages that come that way. A flooded
      * block takes other links and may come first. */
     bool early = m->group == TD_GROUP_MADE || m->kind == TD_MESSAGE_FLOOD;

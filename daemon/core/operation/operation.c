@@ -160,6 +160,10 @@ struct td_operation *td_operation_obtain(struct td_core *core, struct td_communi
                                             core->node));
         c->ended_unrecorded[place] = 0;
     }
+    const struct td_ending *ending =
+        c->made_late ? td_endings_find(core, c->instance, sequence) : NULL;
+    if (ending)
+        td_operation_verdict(core, o, ending->error, ending->text);
     return o;
 }
 
