@@ -12,7 +12,8 @@
 static const char *why_not(struct td_core *core, uint32_t node, td_err *error)
 {
     struct td_link *link = &core->link[node];
-    if (!td_link_is_up(link) && !link->relayed && td_health_state(core, node) != TD_PEER_DOWN) {
+    bool down = td_link_is_given_up(link) && td_health_state(core, node) == TD_PEER_DOWN;
+    if (!td_link_is_up(link) && !link->relayed && !down) {
         td_link_want(core, link); /* nothing has needed a connection so far */
         *error = TD_ERR_BUSY;
         return td_core_format(core, "the connection to %s is not up yet: %s",

@@ -342,7 +342,8 @@ static void death_of_a_transit_daemon_is_told_to_those_who_send_through_it(void 
     const uint32_t live[] = {3, 4, 5, 6, 7, 8}, all[] = {0, 1, 2, 3, 4, 5, 6, 7, 8};
     (void)state;
     columns = 3;
-    start(9, "[torus]\nfabric = routed\nlink_rate = 4MB/s\n[network]\npacket = 16KiB\n");
+    start(9, "[torus]\nfabric = routed\nlink_rate = 4MB/s\n[network]\npacket = 16KiB\n"
+             "[limits]\nprogress_timeout = 2s\n"); /* and then all daemons vote */
     job_join(&through, "through", (const uint32_t[]){0, 4}, 2);
     job_join(&around, "around", (const uint32_t[]){6, 7, 8}, 3);
     job_join(&guests, "guests", (const uint32_t[]){2, 1}, 2);

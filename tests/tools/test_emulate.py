@@ -254,7 +254,7 @@ class Emulation(unittest.TestCase):
             running.check_nothing_is_left()
 
     def test_status_knows_the_machine(self):
-        done = emulate("2x3m", "--ranks", "1", "--", CTL, "status", "--json")
+        done = emulate("2x3m", "--ranks", "1", "--", CTL, "status", "--json", "--timeout", "60")
         self.assertEqual(done.returncode, 0, done.stderr)
         status = json.loads(done.stdout)
         self.assertEqual(list(status), ["version", "node", "coordinates", "shape", "wrap", "peers",

@@ -25,6 +25,7 @@ struct question {
     int64_t at;      /* it is not asked before this time */
     uint32_t pages;
     bool over;
+    json_t *rows;          /* that it has answered */
     char why[TD_TEXT_MAX]; /* the node is not ready yet */
 };
 
@@ -78,8 +79,8 @@ static int ask_due(const struct ins_machine *m, uint32_t section, struct questio
     return asked;
 }
 
-/* take_rows appends the rows of a page to a list, and readies the next question. */
-static void take_rows(struct question *q, uint32_t node, const struct td_reply *r, json_t *list,
+/* take_rows keeps the rows of a page, and readies the next question. */
+static void take_rows(struct question *q, uint32_t node, const struct td_reply *r,
                       json_t *(*row_json)(const struct td_status_row *row))
 {
     for (uint32_t i = 0; i < r->u.status.rows; i++) {
@@ -87,14 +88,14 @@ static void take_rows(struct question *q, uint32_t node, const struct td_reply *
         if (!row)
             continue;
         json_object_set_new(row, "at", json_integer(node));
-        json_array_append_new(list, row);
+        json_array_append_new(q->rows, row);
     }
     q->cursor = r->u.status.next;
     q->over = q->cursor == 0 || ++q->pages == PAGES_MAX;
 }
 
 /* take handles a reply. */
-static void take(struct ins_machine *m, struct question *q, const struct td_reply *r, json_t *list,
+static void take(struct ins_machine *m, struct question *q, const struct td_reply *r,
                  json_t *(*row_json)(const struct td_status_row *row))
 {
     uint32_t n = 0;
@@ -104,7 +105,7 @@ static void take(struct ins_machine *m, struct question *q, const struct td_repl
         return; /* it was given up */
     q[n].id = 0;
     if (r->kind == TD_REPLY_STATUS && r->error == TD_OK) {
-        take_rows(&q[n], n, r, list, row_json);
+        take_rows(&q[n], n, r, row_json);
     } else if (r->error == TD_ERR_BUSY) {
         q[n].at = tl_now_ns() + AGAIN_NS;
         snprintf(q[n].why, sizeof q[n].why, "%s", r->text);
@@ -134,7 +135,7 @@ static bool all_over(const struct ins_machine *m, const struct question *q)
 
 /* collect asks until all nodes have answered, or the time is over. It returns false if the
  * connection is lost. */
-static bool collect(struct ins_machine *m, uint32_t section, struct question *q, json_t *list,
+static bool collect(struct ins_machine *m, uint32_t section, struct question *q,
                     json_t *(*row_json)(const struct td_status_row *row))
 {
     static struct td_reply reply;
@@ -144,7 +145,7 @@ static bool collect(struct ins_machine *m, uint32_t section, struct question *q,
             return false;
         int got = tl_next(m->c, next_time(m, q), &reply, &minor);
         if (got == TORUS_OK)
-            take(m, q, &reply, list, row_json);
+            take(m, q, &reply, row_json);
         else if (got != TORUS_PENDING)
             return false;
         for (uint32_t n = 0; minor < MINOR_NODES && n < m->nodes; n++)
@@ -162,9 +163,15 @@ json_t *ins_machine_rows(struct ins_machine *m, uint32_t section,
     m->deadline_ns = tl_now_ns() + (int64_t)(1e9 * m->timeout_s);
     json_t *list = json_array();
     struct question *q = calloc(m->nodes, sizeof *q);
-    for (uint32_t n = 0; q && n < m->nodes; n++)
+    for (uint32_t n = 0; q && n < m->nodes; n++) {
         q[n].over = is_silent(m, n) || (m->here && n != torus_node(m->c));
-    bool good = q && collect(m, section, q, list, row_json);
+        q[n].rows = json_array();
+    }
+    bool good = q && collect(m, section, q, row_json);
+    for (uint32_t n = 0; q && n < m->nodes; n++) { /* in the order of nodes, not of answers */
+        json_array_extend(list, q[n].rows);
+        json_decref(q[n].rows);
+    }
     for (uint32_t n = 0; good && n < m->nodes; n++) {
         char text[TD_TEXT_MAX];
         if (q[n].over)
