@@ -91,11 +91,14 @@ static void warn(const json_t *operations)
 static void print_json(json_t *all)
 {
     const char *name = NULL;
-    json_t *list = NULL;
-    json_object_foreach(all, name, list) /* why a node is silent is for programs, too */
-        for (size_t i = 0; strcmp(name, "silent") != 0 && i < json_array_size(list);
-             i++) for (size_t k = 0; k < sizeof people_only / sizeof people_only[0]; k++)
-            json_object_del(json_array_get(list, i), people_only[k]);
+    json_t *list = NULL, *row = NULL;
+    size_t i = 0;
+    json_t *silent = json_incref(json_object_get(all, "silent")); /* with the reasons */
+    json_object_del(all, "silent");
+    json_object_foreach(all, name, list) json_array_foreach(
+        list, i, row) for (size_t k = 0; k < sizeof people_only / sizeof people_only[0]; k++)
+        json_object_del(row, people_only[k]);
+    json_object_set_new(all, "silent", silent);
     ins_print(all);
 }
 
