@@ -276,6 +276,22 @@ static void a_parent_that_knows_of_a_loss_answers_with_it(void **state)
     node_end();
 }
 
+/* Swarm seed 52538: the task of such a group queued itself without end. */
+static void silence_in_a_broken_group_without_ranks_here_comes_to_an_end(void **state)
+{
+    (void)state;
+    begin(0);
+    td_communicator_rank_lost(node.core, c, 2, TD_ERR_RANK_FAILED, "rank 2 of job job died");
+    td_communicator_seat_lost(node.core, c, &c->seat[0], true);
+    c->recorded++; /* something keeps the record */
+    node_run();
+    silence(3);
+    assert_int_equal(c->state, TD_COMMUNICATOR_LOST_RANK);
+    assert_true(c->parting.doubt_at == TD_TIME_NEVER);
+    c->recorded--;
+    node_end();
+}
+
 static void with_an_earlier_daemon_silence_breaks_the_group(void **state)
 {
     (void)state;
@@ -303,6 +319,7 @@ int main(void)
         cmocka_unit_test(a_resume_that_cannot_be_taken_parts_the_group_again),
         cmocka_unit_test(a_rank_that_has_gone_is_told_in_place_of_ready),
         cmocka_unit_test(a_parent_that_knows_of_a_loss_answers_with_it),
+        cmocka_unit_test(silence_in_a_broken_group_without_ranks_here_comes_to_an_end),
         cmocka_unit_test(with_an_earlier_daemon_silence_breaks_the_group),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -518,10 +518,12 @@ static bool advance(struct td_core *core, struct td_task *task)
     }
     if (!td_communicator_send_notices(core, c))
         return false;
-    if (!has_seats(c) && c->parting.doubt_at != TD_TIME_NEVER)
-        td_communicator_part(core, c, /* nobody here waits for the verdict */
+    if (!has_seats(c) && c->parting.doubt_at != TD_TIME_NEVER) {
+        c->parting.doubt_at = TD_TIME_NEVER; /* nobody here waits for the verdict */
+        td_communicator_part(core, c,
                              td_core_format(core, "all ranks on %s have left or died",
                                             td_core_node_name(core, core->node)));
+    }
     if (!has_seats(c) && !c->recorded && td_communicator_rests(c) && !c->gone_due &&
         !td_core_notices.group_needed(c))
         destroy(core, c);
