@@ -5,6 +5,7 @@
 #include "core/membership/communicator_losses.h"
 #include "core/membership/epoch.h"
 #include "core/membership/parting.h"
+#include "core/membership/subgroup.h"
 #include "core/net/link.h"
 
 enum { NODES = 4 };
@@ -292,6 +293,35 @@ static void silence_in_a_broken_group_without_ranks_here_comes_to_an_end(void **
     node_end();
 }
 
+/* Swarm seed 47264: a call of such a group waited without end for a node whose session had ended
+ * before the group was made. */
+static void a_group_that_is_made_with_a_silent_node_is_in_doubt(void **state)
+{
+    (void)state;
+    static const uint64_t members[] = {0, 3};
+    struct td_request q = {.kind = TD_REQUEST_GROUP, .id = 5};
+    begin(0);
+    silence(3);
+    q.u.make.group = c->number;
+    q.u.make.number = 1;
+    q.u.make.member = members;
+    q.u.make.members = 2;
+    td_subgroup_make(node.core, td_client_find(node.core, NODE_CLIENT), &q);
+    node_run();
+    c = node.core->communicators;
+    assert_int_equal(c->index, TD_GROUP_MADE);
+    assert_true(c->parting.doubt_at != TD_TIME_NEVER);
+    node_forget();
+    node_call(c, -1);
+    pass(heartbeat());
+    assert_int_equal(node.replies, 0);
+    assert_non_null(node_sent_to(1, TD_MESSAGE_EPOCH_POLL));
+    vote(1, true);
+    accept(1);
+    assert_int_equal(node.reply.error, TD_ERR_NODE_FAILED);
+    node_end();
+}
+
 static void with_an_earlier_daemon_silence_breaks_the_group(void **state)
 {
     (void)state;
@@ -320,6 +350,7 @@ int main(void)
         cmocka_unit_test(a_rank_that_has_gone_is_told_in_place_of_ready),
         cmocka_unit_test(a_parent_that_knows_of_a_loss_answers_with_it),
         cmocka_unit_test(silence_in_a_broken_group_without_ranks_here_comes_to_an_end),
+        cmocka_unit_test(a_group_that_is_made_with_a_silent_node_is_in_doubt),
         cmocka_unit_test(with_an_earlier_daemon_silence_breaks_the_group),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

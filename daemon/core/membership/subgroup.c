@@ -79,6 +79,18 @@ static void inherit_seats(struct td_core *core, struct td_communicator *c,
     }
 }
 
+/* doubt_silent puts a new group in doubt about the nodes that are silent already. */
+static void doubt_silent(struct td_core *core, struct td_communicator *c,
+                         const struct td_communicator *parent)
+{
+    for (uint32_t slot = 0; slot < parent->group.slots; slot++) {
+        uint32_t node = parent->group.node[slot];
+        bool gone = td_bit(parent->lost_slot, slot) || td_link_is_given_up(&core->link[node]);
+        if (gone && td_group_slot(&c->group, node) != UINT32_MAX)
+            td_parting_route_lost(core, c, node, "it was lost while the group was created");
+    }
+}
+
 static struct td_communicator *make(struct td_core *core, const struct td_communicator *parent,
                                     uint64_t instance, const uint64_t *members, uint32_t size)
 {
@@ -105,6 +117,7 @@ static struct td_communicator *make(struct td_core *core, const struct td_commun
     c->member = member;
     c->made_late = td_endings_has(core, instance);
     inherit_seats(core, c, parent, members);
+    doubt_silent(core, c, parent);
     return c;
 }
 
@@ -190,12 +203,6 @@ void td_subgroup_make_survivors(struct td_core *core, struct td_communicator *pa
         if (!c)
             td_communicator_note_gone(core,
                                       instance); /* the other nodes hear that no rank is here */
-        for (uint32_t slot = 0; c && slot < parent->group.slots; slot++) {
-            uint32_t node = parent->group.node[slot];
-            bool gone = td_bit(parent->lost_slot, slot) || td_link_is_given_up(&core->link[node]);
-            if (gone && td_group_slot(&c->group, node) != UINT32_MAX)
-                td_parting_route_lost(core, c, node, "it was lost while the group was created");
-        }
     }
     td_core_free(core, members);
 }
