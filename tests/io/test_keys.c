@@ -288,7 +288,13 @@ static void a_daemon_without_keys_is_kept_out(void **state)
     start_daemon(1);
     wait_ready(1);
     wait_logged(0, "turned away a peer: 127.0.0.1: it has no key");
-    wait_logged(1, "node 0: the handshake failed");
+    /* the peer's greeting, or the end of the connection, comes first */
+    int said = 0;
+    for (int tries = 0; tries < 1000 && !said; tries++) {
+        poll(NULL, 0, 10);
+        said = logged(1, "node 0: the handshake failed") + logged(1, "it ended the handshake");
+    }
+    assert_true(said > 0);
     assert_int_equal(logged(1, "node 0 is up"), links);
     stop();
 }

@@ -192,6 +192,10 @@ static bool receive_monitor(void *user, void *socket)
     else if (number == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL && p->peers->security->keyed)
         end_handshake(p, "it ended the handshake: does it run, with the key of the list of peers?",
                       false);
+    else if (number == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL &&
+             strncmp(p->peers->loop->config->listen, "tcp://", 6) == 0)
+        /* a peer with a key may close the connection before its greeting is read */
+        end_handshake(p, "it ended the handshake: does it run, without a key as this node?", false);
     else if (p->incarnation || number == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL)
         td_peer_end(p, "the connection was closed", 0);
     else
