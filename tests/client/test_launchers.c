@@ -59,6 +59,16 @@ static void join_as(const char *const *environment, uint32_t count)
     close_all(c, count);
 }
 
+/* join_pairs forms a job of two ranks from each pair of environments, on one node. */
+static void join_pairs(const char *const pairs[][2], size_t count)
+{
+    start(1, "");
+    for (size_t i = 0; i < count; i++)
+        join_as(pairs[i], 2);
+    launched("");
+    stop();
+}
+
 static void every_launcher_gives_name_rank_and_size(void **state)
 {
     static const char *const pairs[][2] = {
@@ -75,11 +85,7 @@ static void every_launcher_gives_name_rank_and_size(void **state)
          "SLURM_JOB_ID=7 SLURM_STEP_ID=0 SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=2"},
     };
     (void)state;
-    start(1, "");
-    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
-        join_as(pairs[i], 2);
-    launched("");
-    stop();
+    join_pairs(pairs, sizeof pairs / sizeof pairs[0]);
 }
 
 /* srun starts torchrun, or an agent of mpirun, once on each node. The ranks that it starts inherit
@@ -98,11 +104,7 @@ static void the_innermost_launcher_is_used(void **state)
          "WORLD_SIZE=2"},
     };
     (void)state;
-    start(1, "");
-    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
-        join_as(pairs[i], 2);
-    launched("");
-    stop();
+    join_pairs(pairs, sizeof pairs / sizeof pairs[0]);
 }
 
 /* sbatch and salloc tell a script the tasks that it may start. The script itself is not one. */

@@ -147,18 +147,26 @@ static void link_that_was_down_has_its_time_left_after_a_pause(void **state)
     node_end();
 }
 
-static void loss_that_follows_a_pause_names_the_pause(void **state)
+/* lose_after returns the group of all nodes after a pause of that many quarters of
+ * progress_timeout, a sign of life from every node, and the loss of PEER, whose host refuses. */
+static struct td_communicator *lose_after(uint64_t quarters)
 {
-    (void)state;
-    begin();
     struct td_communicator *c = group();
-    pause_for(2 * limit);
+    pause_for(quarters * limit / 4);
     for (uint32_t n = 1; n < NODES; n++)
         hear(n);
     step(&(struct td_event){.kind = TD_EVENT_LINK_DOWN,
                             .u.link = {.node = PEER, .text = "refused", .refused = true}});
     pass(2 * beat);
     assert_int_equal(c->state, TD_COMMUNICATOR_LOST_NODE);
+    return c;
+}
+
+static void loss_that_follows_a_pause_names_the_pause(void **state)
+{
+    (void)state;
+    begin();
+    struct td_communicator *c = lose_after(8);
     assert_non_null(strstr(c->text, "lost node 1 (1): refused; node 0 (0) had not run for "));
     node_end();
 }
@@ -168,14 +176,7 @@ static void loss_that_follows_a_short_pause_does_not_name_it(void **state)
 {
     (void)state;
     begin();
-    struct td_communicator *c = group();
-    pause_for(limit / 4);
-    for (uint32_t n = 1; n < NODES; n++)
-        hear(n);
-    step(&(struct td_event){.kind = TD_EVENT_LINK_DOWN,
-                            .u.link = {.node = PEER, .text = "refused", .refused = true}});
-    pass(2 * beat);
-    assert_int_equal(c->state, TD_COMMUNICATOR_LOST_NODE);
+    struct td_communicator *c = lose_after(1);
     assert_null(strstr(c->text, "had not run"));
     node_end();
 }

@@ -8,8 +8,9 @@
 
 #include "machine.h"
 
-/* ins_record returns the record of the job of that name (NULL: of any) that formed last, as all
- * nodes know it together. It prints an error of the command, and returns NULL, if there is none. */
+/* ins_record returns the record of the job of that name (NULL: of any) that formed last, merged
+ * from the records of all nodes. Without a record it prints an error of the command and returns
+ * NULL. The caller owns the record. */
 json_t *ins_record(struct ins_machine *m, const char *command, const char *job);
 /* ins_record_print prints the job, its calls and its first failure. */
 void ins_record_print(const json_t *record);

@@ -21,7 +21,7 @@ bool td_admission_rides(const struct td_operation *o)
     return o->program.ride != TD_RIDE_NONE && o->program.ride_bytes > 0;
 }
 
-static struct td_tuning tuning_of(const struct td_core *core)
+struct td_tuning td_admission_tuning(const struct td_core *core)
 {
     struct td_tuning tuning = core->settings.tuning;
     tuning.packet_bytes = core->settings.packet_bytes;
@@ -32,7 +32,7 @@ static struct td_tuning tuning_of(const struct td_core *core)
 static bool make_transform_plan(struct td_core *core, struct td_operation *o)
 {
     const struct td_communicator *c = o->communicator;
-    struct td_tuning tuning = tuning_of(core);
+    struct td_tuning tuning = td_admission_tuning(core);
     const struct td_plan_input input = {.plan = o->plan,
                                         .group = &c->group,
                                         .slot = c->slot,
@@ -48,7 +48,7 @@ static bool compile(struct td_core *core, struct td_operation *o)
     const struct td_call *call = &o->least.call;
     uint64_t seed = c->instance ^ (uint64_t)c->index << 32 ^ o->sequence * 0x9e3779b97f4a7c15u;
     bool grown = td_communicator_tree(core, o->communicator, call, &o->tree);
-    struct td_tuning tuning = tuning_of(core);
+    struct td_tuning tuning = td_admission_tuning(core);
     const struct td_compile_input input = {.call = call,
                                            .plan = td_call_executes(call->kind) ? o->plan : NULL,
                                            .seed = seed,

@@ -26,8 +26,8 @@ struct td_process {
     void *user;
 };
 
-/* td_process_state returns the state of a process of this PID namespace, a letter of proc(5): X if
- * there is none, 0 if it cannot be read. */
+/* td_process_state returns the state of a process of this PID namespace, a letter of proc(5). X:
+ * no such process. 0: the state cannot be read. */
 char td_process_state(uint64_t pid);
 /* td_process_watch calls `ended` once, when the process at the other end of a connected Unix socket
  * has ended. It returns false if that cannot be noticed: its process number is unknown (a container
