@@ -206,6 +206,30 @@ static void fft_transforms_every_row_and_column_once(void **unused)
     for_all_groups(fft);
 }
 
+/* A node that combines a segment receives one from every peer, and makes one for each. Two blocks
+ * of a long vector are in progress; a short one has only one, and less than a segment. */
+static void scratch_does_not_exceed_the_vectors_of_all_nodes(void **unused)
+{
+    static const uint64_t counts[] = {200, 1360, 4099, 5000, 7777, 12000, 20000};
+    static const uint64_t overheads[] = {0, 1 << 10, 1 << 13, 1 << 20};
+    (void)unused;
+    struct symbolic_stats stats;
+    struct shape s;
+    for (uint32_t nodes = 2; nodes <= 5; nodes++)
+        for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
+            for (size_t k = 0; k < sizeof overheads / sizeof overheads[0]; k++)
+                for (int fabric = 0; fabric < TD_FABRICS; fabric++) {
+                    place(&s, nodes, 1 + (uint32_t)draw(2), BLOCK);
+                    struct symbolic_case c = make(TD_KIND_ALLREDUCE, TD_TYPE_INT32, counts[i]);
+                    c.tuning.fabric = (uint8_t)fabric;
+                    c.tuning.message_bytes = overheads[k];
+                    c.tuning.packet_bytes = TD_PACKET_BYTES_MAX;
+                    check(&s, c, &stats);
+                    for (uint32_t slot = 0; slot < stats.slots; slot++)
+                        assert_in_range(stats.scratch[slot], 0, 4 * nodes * (counts[i] * 4 + 64));
+                }
+}
+
 /* ---- vectors of many pieces ---- */
 
 static void long_vectors_pass_in_pieces(void **unused)
@@ -399,6 +423,7 @@ int main(void)
         cmocka_unit_test(allreduce_combines_every_rank_once),
         cmocka_unit_test(alltoall_sends_one_message_a_pair_of_nodes),
         cmocka_unit_test(fft_transforms_every_row_and_column_once),
+        cmocka_unit_test(scratch_does_not_exceed_the_vectors_of_all_nodes),
         cmocka_unit_test(long_vectors_pass_in_pieces),
         cmocka_unit_test(groups_of_more_nodes_than_the_tree_is_wide_pass_too),
         cmocka_unit_test(a_missing_dependency_is_found),

@@ -159,9 +159,13 @@ static void compile(struct td_query *q, struct td_program *p)
     uint64_t blocks = p->call.count / per_block + (p->call.count % per_block != 0);
     set(p)->element = (int64_t)element;
     set(p)->block_count = (int64_t)per_block;
-    set(p)->slot_bytes = (int64_t)each;
     uint64_t owners = bytes / own_bytes(p);
-    set(p)->owners = (int64_t)(owners < 1 ? 1 : owners < slots ? owners : slots);
+    owners = owners < 1 ? 1 : owners < slots ? owners : slots;
+    set(p)->owners = (int64_t)owners;
+    /* The first block has the longest segments. Few owners have longer ones than `each`. */
+    uint64_t first = p->call.count < per_block ? p->call.count : per_block;
+    uint64_t longest = td_block(first, owners, 0).count * element;
+    set(p)->slot_bytes = (int64_t)((longest + 63) & ~(uint64_t)63);
     set(p)->fold = set(p)->send = set(p)->recv = -1;
     set(p)->combine = set(p)->result_send = set(p)->result_recv = -1;
     if (peers == 0) {
