@@ -85,18 +85,6 @@ static bool names_hurt_node(const struct swarm *s, const struct swarm_party *par
                          (s->hurt[number] || s->starved[number]));
 }
 
-/* lacks_scratch returns true if a call needs more scratch memory than the seed gives a user, or if
- * it waited for what the others hold, while a fault could keep them from an end. */
-static bool lacks_scratch(const struct swarm *s, const char *text)
-{
-    unsigned long long needed = 0, given = 0;
-    const char *need = strstr(text, " needs ");
-    if (need && sscanf(need, " needs %llu bytes of scratch on node %*u, which has %llu", &needed,
-                       &given) == 2)
-        return needed > given && given == s->c->scratch_bytes;
-    return strstr(text, "waited for scratch memory") && (s->any_hurt || s->any_slow || s->any_gone);
-}
-
 static bool is_true(const struct swarm *s, const struct swarm_party *party,
                     const struct swarm_operation *o, const struct td_reply *r)
 {
@@ -117,7 +105,7 @@ static bool is_true(const struct swarm *s, const struct swarm_party *party,
     case TD_ERR_MISMATCH:
         return o && o->odd != SWARM_NONE;
     case TD_ERR_NO_MEMORY:
-        return s->any_starved || lacks_scratch(s, r->text);
+        return s->any_starved;
     case TD_ERR_BUSY:
         return s->any_starved || r->refused;
     default:
