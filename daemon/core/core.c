@@ -84,6 +84,7 @@ td_err td_core_create(struct td_core **out, const struct td_core_options *option
         return TD_ERR_NO_MEMORY;
     core->options = *options;
     core->settings = options->settings;
+    core->settings.tuning.packet_bytes = core->settings.packet_bytes;
     core->node = options->node;
     core->random = options->seed;
     core->alarm = core->links_expire_at = core->early_at = TD_TIME_NEVER;

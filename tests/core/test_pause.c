@@ -147,12 +147,12 @@ static void link_that_was_down_has_its_time_left_after_a_pause(void **state)
     node_end();
 }
 
-/* lose_after returns the group of all nodes after a pause of that many quarters of
- * progress_timeout, a sign of life from every node, and the loss of PEER, whose host refuses. */
-static struct td_communicator *lose_after(uint64_t quarters)
+/* lose_after returns the group of all nodes after a pause of `ns`, a sign of life from every node,
+ * and the loss of PEER, whose host refuses. */
+static struct td_communicator *lose_after(uint64_t ns)
 {
     struct td_communicator *c = group();
-    pause_for(quarters * limit / 4);
+    pause_for(ns);
     for (uint32_t n = 1; n < NODES; n++)
         hear(n);
     step(&(struct td_event){.kind = TD_EVENT_LINK_DOWN,
@@ -166,7 +166,7 @@ static void loss_that_follows_a_pause_names_the_pause(void **state)
 {
     (void)state;
     begin();
-    struct td_communicator *c = lose_after(8);
+    struct td_communicator *c = lose_after(2 * limit);
     assert_non_null(strstr(c->text, "lost node 1 (1): refused; node 0 (0) had not run for "));
     node_end();
 }
@@ -176,7 +176,7 @@ static void loss_that_follows_a_short_pause_does_not_name_it(void **state)
 {
     (void)state;
     begin();
-    struct td_communicator *c = lose_after(1);
+    struct td_communicator *c = lose_after(limit / 4);
     assert_null(strstr(c->text, "had not run"));
     node_end();
 }

@@ -239,7 +239,7 @@ static bool concerned(const struct td_communicator *c)
 }
 
 /* first_excluded returns the slot that was excluded first and is not known to be lost: all nodes
- * name this one. UINT32_MAX: no slot was excluded. */
+ * name this one. UINT32_MAX: no such slot. */
 static uint32_t first_excluded(const struct td_core *core, const struct td_communicator *c)
 {
     uint32_t first = UINT32_MAX;

@@ -21,23 +21,15 @@ bool td_admission_rides(const struct td_operation *o)
     return o->program.ride != TD_RIDE_NONE && o->program.ride_bytes > 0;
 }
 
-struct td_tuning td_admission_tuning(const struct td_core *core)
-{
-    struct td_tuning tuning = core->settings.tuning;
-    tuning.packet_bytes = core->settings.packet_bytes;
-    return tuning;
-}
-
 /* make_transform_plan chooses the method of a plan, and makes its transform plan. */
 static bool make_transform_plan(struct td_core *core, struct td_operation *o)
 {
     const struct td_communicator *c = o->communicator;
-    struct td_tuning tuning = td_admission_tuning(core);
     const struct td_plan_input input = {.plan = o->plan,
                                         .group = &c->group,
                                         .slot = c->slot,
                                         .topology = &core->options.topology,
-                                        .tuning = &tuning};
+                                        .tuning = &core->settings.tuning};
     return !td_call_plans(o->least.call.kind) || core->options.planner.make(&input, core->arena);
 }
 
@@ -48,7 +40,6 @@ static bool compile(struct td_core *core, struct td_operation *o)
     const struct td_call *call = &o->least.call;
     uint64_t seed = c->instance ^ (uint64_t)c->index << 32 ^ o->sequence * 0x9e3779b97f4a7c15u;
     bool grown = td_communicator_tree(core, o->communicator, call, &o->tree);
-    struct td_tuning tuning = td_admission_tuning(core);
     const struct td_compile_input input = {.call = call,
                                            .plan = td_call_executes(call->kind) ? o->plan : NULL,
                                            .seed = seed,
@@ -59,7 +50,7 @@ static bool compile(struct td_core *core, struct td_operation *o)
                                            .counts =
                                                td_call_has_counts(call->kind) ? &o->counts : NULL,
                                            .survey = o->survey_complete ? &o->survey : NULL,
-                                           .tuning = &tuning};
+                                           .tuning = &core->settings.tuning};
     core->options.compile(&input, &o->program);
     o->scratch_bytes = (uint64_t)o->program.scratch_bytes;
     if (td_admission_rides(o)) /* the result, then the payload of each child */

@@ -10,8 +10,6 @@
 /* td_admission_complete returns true if all ranks below have arrived with the same call. On a flood
  * the local ranks are enough. */
 bool td_admission_complete(struct td_core *core, struct td_operation *o);
-/* td_admission_tuning returns the figures of this node by which a call's program is chosen. */
-struct td_tuning td_admission_tuning(const struct td_core *core);
 /* td_admission_advance continues from there to the announcement. */
 void td_admission_advance(struct td_core *core, struct td_operation *o);
 /* td_admission_rides returns true if a payload travels with announcement and release. */

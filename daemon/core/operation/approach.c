@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "approach.h"
 
-#include "admission.h"
 #include "core/net/fabric.h"
 
 void td_approach(struct td_core *core, const struct td_operation *o)
@@ -9,7 +8,6 @@ void td_approach(struct td_core *core, const struct td_operation *o)
     const struct td_communicator *c = o->communicator;
     bool fft = o->least.call.kind == TD_KIND_PLAN_FFT;
     const struct td_call call = {.kind = fft ? TD_KIND_FFT : TD_KIND_REDIST};
-    struct td_tuning tuning = td_admission_tuning(core);
     struct td_program program;
     core->options.compile(&(struct td_compile_input){.call = &call,
                                                      .plan = o->plan,
@@ -17,7 +15,7 @@ void td_approach(struct td_core *core, const struct td_operation *o)
                                                      .tree = &c->tree,
                                                      .slot = c->slot,
                                                      .topology = &core->options.topology,
-                                                     .tuning = &tuning},
+                                                     .tuning = &core->settings.tuning},
                           &program);
     for (unsigned f = 0; f < program.families; f++) {
         if (program.family[f].kind != TD_SEND)
