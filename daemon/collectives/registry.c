@@ -24,7 +24,7 @@
     each(reduce_swing, 10, 1) \
     each(reduce_bucket, 11, 1) \
     each(reduce_swing_whole, 12, 1) \
-    each(reduce_exchange, 13, 2) \
+    each(reduce_exchange, 13, 3) \
     each(reduce_scatter_swing, 14, 1) \
     each(reduce_scatter_bucket, 15, 1) \
     each(allgather_swing, 16, 1) \
