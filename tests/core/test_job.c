@@ -1,80 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Joins and jobs, driven message by message: core/membership/job.h and registry.h. */
-#include "node.h"
+/* Joins, and jobs at the registry, message by message: core/membership/job.h and registry.h. */
+#include "joins.h"
 
 #include "core/membership/job.h"
 #include "core/membership/registry.h"
 #include "core/membership/succession.h"
 #include "core/net/link.h"
 
-enum { SECOND = 1000000000, ANY = UINT32_MAX };
-
-static struct td_message join(uint64_t token, uint32_t size, uint32_t rank)
-{
-    struct td_message m = {.kind = TD_MESSAGE_JOIN};
-    m.u.join = (struct td_message_join){.token = token,
-                                        .uid = 1000,
-                                        .pid = 100 + token,
-                                        .timeout_ns = 10LL * SECOND,
-                                        .name = "job",
-                                        .size = size,
-                                        .rank = rank};
-    return m;
-}
-
-/* grant answers the registry's questions, as the nodes of the joins do. */
-static void grant(void)
-{
-    for (uint32_t i = 0; i < node.sents; i++) {
-        const struct td_message *q = &node.sent[i].message;
-        struct td_message m = {.kind = TD_MESSAGE_GRANTED, .instance = q->instance};
-        m.u.granted = (struct td_message_granted){
-            .first = q->u.grant.first, .count = q->u.grant.count, .is_granted = true};
-        if (q->kind == TD_MESSAGE_GRANT)
-            node_message(node.sent[i].to, &m); /* another answer changes nothing */
-    }
-}
-
-static void join_from(uint32_t from, uint64_t token, uint32_t size, uint32_t rank)
-{
-    struct td_message m = join(token, size, rank);
-    node_message(from, &m);
-}
-
-static void arrive(uint32_t from, uint64_t token, uint32_t size, uint32_t rank)
-{
-    join_from(from, token, size, rank);
-    grant();
-}
-
-/* granted grants the joins of this node from a token on, as the registry asks. */
-static void granted(uint32_t registry, uint64_t instance, uint64_t token, uint32_t count)
-{
-    struct td_message m = {.kind = TD_MESSAGE_GRANT, .instance = instance};
-    m.u.grant = (struct td_message_grant){.first = 0, .count = count, .token = token};
-    node_message(registry, &m);
-}
-
-static void request(uint32_t client, uint32_t size, int64_t rank)
-{
-    struct td_request q = {.kind = TD_REQUEST_JOIN, .id = 3};
-    q.u.join.name = "job";
-    q.u.join.size = size;
-    q.u.join.rank = rank;
-    q.u.join.timeout_ns = 100LL * SECOND;
-    td_job_request(node.core, node_client(client), &q);
-    node_run();
-}
-
 static void a_job_forms_when_its_last_rank_joins(void **state)
 {
     (void)state;
     node_begin("4", 0, NULL);
-    arrive(2, 20, 3, ANY);
-    arrive(3, 30, 3, ANY);
+    joins_arrive(2, 20, 3, ANY);
+    joins_arrive(3, 30, 3, ANY);
     assert_int_equal(node.core->registry->jobs->state, TD_JOB_FORMING);
     assert_int_equal(node_count(TD_MESSAGE_MEMBERS), 0);
-    arrive(2, 21, 3, ANY);
+    joins_arrive(2, 21, 3, ANY);
     const struct td_message *m = node_sent_to(2, TD_MESSAGE_MEMBERS);
     assert_non_null(m); /* node 2 is the job's first node */
     assert_int_equal(m->u.members.size, 3);
@@ -87,10 +28,10 @@ static void ranks_are_given_as_asked_and_the_others_node_by_node(void **state)
 {
     (void)state;
     node_begin("4", 0, NULL);
-    arrive(3, 30, 4, ANY);
-    arrive(1, 10, 4, ANY);
-    arrive(3, 31, 4, 0);
-    arrive(1, 11, 4, ANY);
+    joins_arrive(3, 30, 4, ANY);
+    joins_arrive(1, 10, 4, ANY);
+    joins_arrive(3, 31, 4, 0);
+    joins_arrive(1, 11, 4, ANY);
     const struct td_entry *e = node.core->registry->jobs->entry;
     assert_int_equal(e[0].token, 31); /* as requested */
     assert_int_equal(e[1].token, 10);
@@ -103,8 +44,8 @@ static void a_taken_rank_is_refused_with_the_process_that_has_it(void **state)
 {
     (void)state;
     node_begin("4", 0, NULL);
-    arrive(1, 10, 3, 1);
-    arrive(2, 20, 3, 1);
+    joins_arrive(1, 10, 3, 1);
+    joins_arrive(2, 20, 3, 1);
     const struct td_message *m = node_sent_to(2, TD_MESSAGE_REFUSE);
     assert_non_null(m);
     assert_int_equal(m->u.refuse.error, TD_ERR_RANK_TAKEN);
@@ -117,8 +58,8 @@ static void a_repeated_join_changes_nothing(void **state)
 {
     (void)state;
     node_begin("4", 0, NULL);
-    arrive(1, 10, 3, 1);
-    arrive(1, 10, 3, 1);
+    joins_arrive(1, 10, 3, 1);
+    joins_arrive(1, 10, 3, 1);
     assert_int_equal(node.core->registry->jobs->joined, 1);
     assert_int_equal(node_count(TD_MESSAGE_REFUSE), 0);
     node_end();
@@ -128,13 +69,13 @@ static void a_lost_node_gives_its_rank_back_while_the_job_forms(void **state)
 {
     (void)state;
     node_begin("4", 0, NULL);
-    arrive(1, 10, 2, 1);
-    arrive(2, 20, 2, 0);
+    joins_arrive(1, 10, 2, 1);
+    joins_arrive(2, 20, 2, 0);
     td_registry_node_lost(node.core, 2); /* the job has formed: the rank is lost */
     assert_int_equal(node.core->registry->jobs->gone, 1);
     td_registry_node_lost(node.core, 1);
     assert_null(node.core->registry->jobs);
-    arrive(1, 11, 2, 1);
+    joins_arrive(1, 11, 2, 1);
     td_registry_node_lost(node.core, 1); /* still forming: the job ends with its last join */
     assert_null(node.core->registry->jobs);
     node_end();
@@ -144,7 +85,7 @@ static void joins_of_a_job_that_is_late_are_refused_with_the_missing_ranks(void 
 {
     (void)state;
     node_begin("4", 0, NULL);
-    arrive(1, 10, 4, 1);
+    joins_arrive(1, 10, 4, 1);
     node_pass(NULL, 11ull * SECOND);
     const struct td_message *m = node_sent_to(1, TD_MESSAGE_REFUSE);
     assert_non_null(m);
@@ -158,12 +99,12 @@ static void a_job_without_memory_refuses_its_ranks_and_those_that_follow(void **
 {
     (void)state;
     node_begin("4", 0, NULL);
-    arrive(1, 10, 2, ANY);
+    joins_arrive(1, 10, 2, ANY);
     while (td_arena_alloc(node.core->arena, 16)) /* the arena is full */
         ;
-    arrive(1, 11, 2, ANY);
+    joins_arrive(1, 11, 2, ANY);
     assert_int_equal(node.core->registry->jobs->state, TD_JOB_REFUSING);
-    arrive(2, 20, 2, ANY); /* in the same step, before the timers */
+    joins_arrive(2, 20, 2, ANY); /* in the same step, before the timers */
     assert_int_equal(node.core->registry->jobs->joined, 2);
     const struct td_message *m = node_sent_to(2, TD_MESSAGE_REFUSE);
     assert_non_null(m);
@@ -178,8 +119,8 @@ static void a_join_that_node_0_refuses_at_once_is_answered_once(void **state)
 {
     (void)state;
     node_begin("4", 0, NULL);
-    arrive(1, 10, 2, 0);
-    request(1, 2, 0);
+    joins_arrive(1, 10, 2, 0);
+    joins_request(1, 2, 0);
     assert_int_equal(node.replies, 1);
     assert_int_equal(node.reply.error, TD_ERR_RANK_TAKEN);
     assert_null(node.core->joins->first);
@@ -192,7 +133,7 @@ static void a_join_is_sent_again_in_a_new_session_and_after_a_while(void **state
 {
     (void)state;
     node_begin("4", 3, NULL);
-    request(1, 2, -1);
+    joins_request(1, 2, -1);
     const struct td_message *m = node_sent_to(0, TD_MESSAGE_JOIN);
     assert_non_null(m);
     assert_false(m->u.join.is_reminder);
@@ -216,7 +157,7 @@ static void users_whose_jobs_have_one_name_hear_of_each_other_in_time(void **sta
 {
     (void)state;
     node_begin("4", 0, NULL);
-    struct td_message m = join(20, 2, 0), other = join(30, 2, 1);
+    struct td_message m = joins_message(20, 2, 0), other = joins_message(30, 2, 1);
     other.u.join.uid = 1001;
     node_message(2, &m);
     node_message(3, &other);
@@ -231,100 +172,11 @@ static void users_whose_jobs_have_one_name_hear_of_each_other_in_time(void **sta
     node_end();
 }
 
-static void a_membership_seats_the_join_that_it_names(void **state)
-{
-    (void)state;
-    node_begin("4", 1, NULL);
-    request(1, 2, -1);
-    uint64_t token = node.core->joins->first->token;
-    granted(0, 9, token, 1);
-    const struct td_member_run run[] = {{0, 1, 0, 5}, {1, 1, 1, token}};
-    struct td_message m = {.kind = TD_MESSAGE_MEMBERS, .instance = 9};
-    m.u.members = (struct td_message_members){
-        .uid = 1000, .name = "job", .size = 2, .is_last_piece = true, .runs = 2, .run = run};
-    node_message(0, &m);
-    assert_int_equal(node.reply.kind, TD_REPLY_JOINED);
-    assert_int_equal(node.reply.u.joined.rank, 1);
-    assert_null(node.core->joins->first);
-    struct td_communicator *c = td_communicator_find(node.core, 9, 0);
-    assert_non_null(c);
-    assert_int_equal(c->seat[0].state, TD_SEAT_TAKEN);
-    node_end();
-}
-
-/* More joins than one step has actions. */
-static void a_node_without_memory_refuses_all_joins_of_the_job(void **state)
-{
-    enum { JOINS = 300 };
-    (void)state;
-    node_begin("2", 1, NULL);
-    for (uint32_t i = 0; i < JOINS; i++) {
-        request(i + 1, JOINS, i);
-        node_forget();
-    }
-    uint64_t last = node.core->joins->first->token;
-    granted(0, 5, last - JOINS + 1, JOINS);
-    const struct td_member_run run = {.count = JOINS, .node = 1, .token = last - JOINS + 1};
-    struct td_message m = {.kind = TD_MESSAGE_MEMBERS, .instance = 5};
-    m.u.members = (struct td_message_members){
-        .uid = 1000, .name = "job", .size = JOINS, .run = &run, .runs = 1, .is_last_piece = true};
-    while (td_arena_alloc(node.core->arena, 4096))
-        continue;
-    while (td_arena_alloc(node.core->arena, 64))
-        continue;
-    node_message(0, &m);
-    assert_int_equal(node.replies, JOINS);
-    assert_int_equal(node.reply.error, TD_ERR_NO_MEMORY);
-    assert_null(node.core->joins->first);
-    node_end();
-}
-
-/* members sends the membership of a job of two ranks, on nodes 1 and 2. */
-static void members(uint32_t from, const char *name, uint64_t token)
-{
-    const struct td_member_run run[] = {{0, 1, 1, token}, {1, 1, 2, 5}};
-    struct td_message m = {.kind = TD_MESSAGE_MEMBERS, .instance = 9};
-    m.u.members = (struct td_message_members){
-        .uid = 1000, .name = name, .size = 2, .is_last_piece = true, .runs = 2, .run = run};
-    node_message(from, &m);
-}
-
-static void a_membership_comes_from_the_registry_or_from_a_node_of_the_job(void **state)
-{
-    (void)state;
-    node_begin("4", 1, NULL);
-    request(1, 2, 0);
-    uint64_t token = node.core->joins->first->token;
-    members(2, "job", token); /* not granted */
-    assert_null(node.core->communicators);
-    granted(0, 9, token, 1);
-    members(3, "job", token);   /* no node of the job */
-    members(2, "other", token); /* not what the process has asked for */
-    assert_int_equal(node.replies, 0);
-    assert_null(node.core->communicators);
-    assert_non_null(node.core->joins->first);
-    members(2, "job", token);
-    assert_int_equal(node.reply.kind, TD_REPLY_JOINED);
-    node_end();
-    node_begin("4", 1, NULL);
-    request(1, 2, 0);
-    granted(0, 9, node.core->joins->first->token, 1);
-    members(0, "job", node.core->joins->first->token); /* this is the job's first node */
-    assert_int_equal(node.reply.kind, TD_REPLY_JOINED);
-    node_end();
-    node_begin("4", 2, NULL);
-    request(1, 2, 1);
-    granted(0, 9, node.core->joins->first->token, 1);
-    members(0, "job", 3); /* this is not */
-    assert_int_equal(node.replies, 0);
-    node_end();
-}
-
 static void only_the_registry_refuses_a_join(void **state)
 {
     (void)state;
     node_begin("4", 1, NULL);
-    request(1, 2, 0);
+    joins_request(1, 2, 0);
     struct td_message m = {.kind = TD_MESSAGE_REFUSE};
     m.u.refuse = (struct td_message_refuse){
         .token = node.core->joins->first->token, .error = TD_ERR_MISMATCH, .text = "no"};
@@ -347,16 +199,16 @@ static void a_join_is_granted_to_the_registry_that_has_it_and_to_one_instance(vo
 {
     (void)state;
     node_begin("4", 1, NULL);
-    request(1, 2, 0);
+    joins_request(1, 2, 0);
     uint64_t token = node.core->joins->first->token;
-    granted(2, 8, token, 1); /* it does not have the join */
+    joins_ask(2, 8, token, 1); /* it does not have the join */
     assert_false(node_sent_to(2, TD_MESSAGE_GRANTED)->u.granted.is_granted);
-    granted(0, 9, token, 2);
+    joins_ask(0, 9, token, 2);
     const struct td_message *m = node_sent_to(0, TD_MESSAGE_GRANTED);
     assert_true(m->u.granted.is_granted && m->u.granted.count == 1);
     assert_int_equal(node_count(TD_MESSAGE_GRANTED), 3); /* no join has the second token */
-    granted(0, 10, token, 1);
-    members(2, "job", token); /* of instance 9: the others hear that the rank is lost */
+    joins_ask(0, 10, token, 1);
+    joins_members(2, "job", token); /* of instance 9: the others hear that the rank is lost */
     assert_int_equal(node.replies, 0);
     assert_int_equal(node_sent_to(2, TD_MESSAGE_RANK_LOST)->u.rank_lost.rank, 0);
     assert_non_null(node.core->joins->first);
@@ -380,15 +232,15 @@ static void a_seated_join_is_withdrawn_only_from_a_registry_that_did_not_form_th
 {
     (void)state;
     node_begin("4", 2, NULL);
-    request(1, 2, 1);
+    joins_request(1, 2, 1);
     uint64_t token = node.core->joins->first->token;
-    granted(0, 9, token, 1);
+    joins_ask(0, 9, token, 1);
     told_here(1, token);
     assert_int_equal(node_count(TD_MESSAGE_UNJOIN), 0);
     node_end();
     node_begin("4", 2, NULL);
-    request(1, 2, 1);
-    granted(0, 9, node.core->joins->first->token, 1);
+    joins_request(1, 2, 1);
+    joins_ask(0, 9, node.core->joins->first->token, 1);
     lose(0);
     node_pass(NULL, (uint64_t)node.core->settings.progress_timeout_ns);
     assert_non_null(node_sent_to(1, TD_MESSAGE_JOIN));
@@ -402,9 +254,9 @@ static void a_join_moves_to_the_next_registry_when_it_is_not_granted(void **stat
 {
     (void)state;
     node_begin("4", 3, NULL);
-    request(1, 2, 0);
-    request(2, 2, 1);
-    granted(0, 9, node.core->joins->first->token, 1); /* rank 1 */
+    joins_request(1, 2, 0);
+    joins_request(2, 2, 1);
+    joins_ask(0, 9, node.core->joins->first->token, 1); /* rank 1 */
     lose(0);
     node_pass(NULL, 1);
     const struct td_message *m = node_sent_to(1, TD_MESSAGE_JOIN);
@@ -435,7 +287,7 @@ static void a_join_moves_to_the_next_registry_when_it_is_not_granted(void **stat
 
 static void reports(uint32_t from, uint64_t instance, uint32_t rank)
 {
-    struct td_message m = join((uint64_t)7 << 32, 2, rank);
+    struct td_message m = joins_message((uint64_t)7 << 32, 2, rank);
     m.instance = instance;
     node_message(from, &m);
 }
@@ -447,8 +299,8 @@ static void a_successor_forms_no_job_before_it_knows_the_ranks_of_others(void **
     node_begin("4", 1, NULL);
     lose(0);
     td_link_transition(&node.core->link[2], TD_LINK_COME_UP);
-    join_from(2, 20, 2, 0);
-    join_from(3, 30, 2, 1);
+    joins_from(2, 20, 2, 0);
+    joins_from(3, 30, 2, 1);
     const struct td_message *m = node_sent_to(2, TD_MESSAGE_REGISTRY_ASK);
     assert_non_null(m);
     assert_int_equal(node_count(TD_MESSAGE_GRANT), 0);
@@ -458,12 +310,12 @@ static void a_successor_forms_no_job_before_it_knows_the_ranks_of_others(void **
     answer.u.registry_answer.round = m->u.registry_ask.round;
     node_message(2, &answer);
     assert_int_equal(node.core->succession->state, TD_SUCCESSION_KEEPING);
-    arrive(3, 31, 2, 1);
+    joins_arrive(3, 31, 2, 1);
     assert_int_equal(node.core->registry->jobs->next->joined, 1); /* of instance 9 */
     struct td_message left = {.kind = TD_MESSAGE_RANK_LEFT, .instance = 9};
     left.u.rank_left.rank = 1;
     node_message(2, &left);
-    arrive(3, 32, 2, 1);
+    joins_arrive(3, 32, 2, 1);
     assert_non_null(node_sent_to(2, TD_MESSAGE_MEMBERS));
     node_end();
 }
@@ -475,7 +327,7 @@ static void a_join_of_a_job_that_an_earlier_registry_has_formed_is_refused(void 
     node_begin("4", 1, NULL);
     lose(0);
     reports(2, 9, 1);
-    struct td_message m = join(30, 2, 0);
+    struct td_message m = joins_message(30, 2, 0);
     m.u.join.granted = 9;
     node_message(3, &m);
     assert_null(node_sent_to(3, TD_MESSAGE_REFUSE));
@@ -492,8 +344,8 @@ static void a_job_waits_for_another_join_if_one_is_not_granted(void **state)
 {
     (void)state;
     node_begin("4", 0, NULL);
-    join_from(2, 20, 2, 0);
-    join_from(3, 30, 2, 1);
+    joins_from(2, 20, 2, 0);
+    joins_from(3, 30, 2, 1);
     const struct td_message *q = node_sent_to(3, TD_MESSAGE_GRANT);
     struct td_message m = {.kind = TD_MESSAGE_GRANTED, .instance = q->instance};
     m.u.granted.first = q->u.grant.first;
@@ -502,7 +354,7 @@ static void a_job_waits_for_another_join_if_one_is_not_granted(void **state)
     assert_int_equal(node.core->registry->jobs->state, TD_JOB_FORMING);
     assert_int_equal(node.core->registry->jobs->joined, 1);
     node_forget();
-    arrive(3, 31, 2, 1);
+    joins_arrive(3, 31, 2, 1);
     assert_non_null(node_sent_to(2, TD_MESSAGE_MEMBERS));
     node_end();
 }
@@ -512,9 +364,9 @@ static void a_node_without_memory_takes_its_joins_back(void **state)
 {
     (void)state;
     node_begin("4", 1, NULL);
-    request(1, 2, -1);
+    joins_request(1, 2, -1);
     uint64_t token = node.core->joins->first->token;
-    granted(0, 9, token, 1);
+    joins_ask(0, 9, token, 1);
     const struct td_member_run run[] = {{0, 1, 0, 5}, {1, 1, 1, token}};
     struct td_message m = {.kind = TD_MESSAGE_MEMBERS, .instance = 9};
     m.u.members = (struct td_message_members){
@@ -534,14 +386,14 @@ static void node_0_without_memory_for_its_own_group_forgets_the_job(void **state
 {
     (void)state;
     node_begin("4", 0, NULL);
-    request(1, 2, 0);
-    arrive(2, 77, 2, 1);
+    joins_request(1, 2, 0);
+    joins_arrive(2, 77, 2, 1);
     assert_int_equal(node.reply.kind, TD_REPLY_JOINED);
     node_end();
     node_begin("4", 0, NULL);
-    request(1, 200, 0);
+    joins_request(1, 200, 0);
     for (uint32_t i = 1; i < 199; i++) {
-        arrive(2, 77 + i, 200, i);
+        joins_arrive(2, 77 + i, 200, i);
         node_forget();
     }
     struct td_entry *spare = td_arena_alloc(node.core->arena, 200 * sizeof *spare);
@@ -552,7 +404,7 @@ static void node_0_without_memory_for_its_own_group_forgets_the_job(void **state
     td_arena_free(node.core->arena, spare);
     td_arena_free(node.core->arena, arrays[0]);
     td_arena_free(node.core->arena, arrays[1]);
-    arrive(2, 500, 200, 199);
+    joins_arrive(2, 500, 200, 199);
     assert_int_equal(node.reply.error, TD_ERR_NO_MEMORY);
     assert_int_equal(node.core->registry->jobs->gone, 1);
     td_registry_node_lost(node.core, 2);
@@ -565,115 +417,15 @@ static void ranks_beyond_the_limit_of_a_node_are_refused(void **state)
     (void)state;
     node_begin("4", 0, NULL);
     for (uint32_t i = 0; i < TD_NODE_RANKS_MAX; i++) {
-        arrive(2, 20 + i, TD_NODE_RANKS_MAX + 2, ANY);
+        joins_arrive(2, 20 + i, TD_NODE_RANKS_MAX + 2, ANY);
         node_forget();
     }
-    arrive(2, 20 + TD_NODE_RANKS_MAX, TD_NODE_RANKS_MAX + 2, ANY);
+    joins_arrive(2, 20 + TD_NODE_RANKS_MAX, TD_NODE_RANKS_MAX + 2, ANY);
     const struct td_message *m = node_sent_to(2, TD_MESSAGE_REFUSE);
     assert_non_null(m);
     assert_non_null(strstr(m->u.refuse.text, "1024 ranks of job job on node 2"));
-    arrive(3, 30, TD_NODE_RANKS_MAX + 2, ANY); /* another node has room */
+    joins_arrive(3, 30, TD_NODE_RANKS_MAX + 2, ANY); /* another node has room */
     assert_null(node_sent_to(3, TD_MESSAGE_REFUSE));
-    node_end();
-}
-
-static void piece(uint32_t from, uint64_t instance, uint32_t size, bool is_last)
-{
-    static const struct td_member_run run = {.first = 0, .count = TD_JOB_RANKS_MAX, .node = 1};
-    struct td_message m = {.kind = TD_MESSAGE_MEMBERS, .instance = instance};
-    m.u.members = (struct td_message_members){
-        .uid = 1000, .name = "job", .size = size, .is_last_piece = is_last, .runs = 1, .run = &run};
-    node_message(from, &m);
-}
-
-/* The arrays of a membership have the size of its first piece. */
-static void pieces_of_different_sizes_end_the_membership_and_the_link(void **state)
-{
-    (void)state;
-    node_begin("4", 1, NULL);
-    request(1, 1, 0);
-    granted(0, 77, node.core->joins->first->token, 1);
-    uint64_t used = td_arena_used(node.core->arena);
-    piece(0, 77, 1, false);
-    piece(0, 77, TD_JOB_RANKS_MAX, true);
-    assert_int_equal(node.dropped_links, 1);
-    assert_null(td_communicator_find(node.core, 77, 0));
-    assert_int_equal(td_arena_used(node.core->arena), used);
-    node_end();
-}
-
-/* The ranks of the first piece would be missing. */
-static void pieces_that_follow_a_refused_one_make_no_group(void **state)
-{
-    (void)state;
-    node_begin("4", 1, NULL);
-    request(1, 2, 0);
-    granted(0, 9, node.core->joins->first->token, 1);
-    const struct td_member_run run = {.first = 1, .count = 1, .node = 1, .token = 5};
-    struct td_message m = {.kind = TD_MESSAGE_MEMBERS, .instance = 9};
-    m.u.members = (struct td_message_members){
-        .uid = 1000, .name = "job", .size = 2, .is_last_piece = true, .runs = 1, .run = &run};
-    assert_null(node.core->joins->forming);
-    node_message(0, &m);
-    assert_null(td_communicator_find(node.core, 9, 0));
-    assert_null(node.core->joins->forming);
-    assert_int_equal(node.reply.error, TD_ERR_NO_MEMORY);
-    node_end();
-}
-
-static void a_node_sends_a_limited_number_of_memberships_at_a_time(void **state)
-{
-    (void)state;
-    node_begin("4", 1, NULL);
-    request(1, 100, 0);
-    uint64_t used = td_arena_used(node.core->arena);
-    for (uint64_t i = 1; i < 4 * TD_FORMING_MAX; i++) {
-        if (!node.core->joins->first) /* it was refused, with the membership */
-            request((uint32_t)i + 1, 100, 0);
-        granted(0, i, node.core->joins->first->token, 1);
-        piece(0, i, 100, false);
-        node_forget();
-    }
-    uint64_t most = td_arena_used(node.core->arena);
-    assert_true(most > used);
-    request(1000, 100, 0);
-    granted(0, 1000, node.core->joins->first->token, 1);
-    piece(0, 1000, 100, false);
-    assert_int_equal(node.reply.error, TD_ERR_NO_MEMORY);
-    request(1001, 100, 0);
-    most = td_arena_used(node.core->arena);
-    granted(0, 1000, node.core->joins->first->token, 1);
-    piece(2, 1000, 100, false); /* of another node */
-    assert_true(td_arena_used(node.core->arena) > most);
-    node_end();
-}
-
-static void memberships_without_an_end_are_dropped_in_time_or_with_their_sender(void **state)
-{
-    (void)state;
-    node_begin("4", 1, NULL);
-    request(1, 100, 0);
-    granted(0, 78, node.core->joins->first->token, 1);
-    granted(0, 77, node.core->joins->first->token, 1);
-    uint64_t used = td_arena_used(node.core->arena);
-    piece(0, 77, 100, false);
-    assert_true(td_arena_used(node.core->arena) > used);
-    td_job_node_lost(node.core, 0);
-    assert_int_equal(td_arena_used(node.core->arena), used);
-    piece(2, 78, 100, false);
-    node_pass(NULL, (uint64_t)node.core->settings.progress_timeout_ns + 1);
-    assert_int_equal(td_arena_used(node.core->arena), used);
-    node_end();
-}
-
-static void a_membership_with_too_many_ranks_here_makes_no_group(void **state)
-{
-    (void)state;
-    node_begin("4", 1, NULL);
-    request(1, TD_NODE_RANKS_MAX + 1, 0);
-    granted(0, 77, node.core->joins->first->token, 1);
-    piece(0, 77, TD_NODE_RANKS_MAX + 1, true);
-    assert_null(td_communicator_find(node.core, 77, 0));
     node_end();
 }
 
@@ -682,8 +434,8 @@ static void a_join_that_ends_late_leaves_the_job(void **state)
 {
     (void)state;
     node_begin("4", 0, NULL);
-    arrive(2, 20, 2, ANY);
-    arrive(3, 30, 2, ANY);
+    joins_arrive(2, 20, 2, ANY);
+    joins_arrive(3, 30, 2, ANY);
     for (uint32_t node_number = 2; node_number < 4; node_number++) {
         struct td_message m = {.kind = TD_MESSAGE_UNJOIN, .u.unjoin.token = 10 * node_number};
         node_message(node_number, &m);
@@ -692,105 +444,10 @@ static void a_join_that_ends_late_leaves_the_job(void **state)
     node_end();
 }
 
-/* ---- terms ---- */
-
-/* arrive_with lets a rank join from a node with a method of some version. */
-static void arrive_with(uint32_t from, uint64_t token, uint32_t size, uint64_t version)
-{
-    struct td_message m = join(token, size, ANY);
-    m.u.join.minor = NODE_MINOR;
-    m.u.join.terms.list[TD_TERMS_METHODS] = (struct td_term_list){1, &version};
-    node_message(from, &m);
-}
-
-static void withdraw(uint32_t from, uint64_t token)
-{
-    struct td_message m = {.kind = TD_MESSAGE_UNJOIN, .u.unjoin.token = token};
-    node_message(from, &m);
-}
-
-static void all_ranks_hear_how_their_nodes_differ(void **state)
-{
-    (void)state;
-    node_begin("4", 0, NULL);
-    uint64_t used = td_arena_used(node.core->arena);
-    arrive_with(1, 10, 3, 1);
-    arrive_with(2, 20, 3, 2);
-    assert_int_equal(node_count(TD_MESSAGE_REFUSE), 0); /* rank 2 is to hear of it, too */
-    arrive_with(3, 30, 3, 1);
-    assert_int_equal(node.core->registry->jobs->state, TD_JOB_REFUSING);
-    node_pass(NULL, 1);
-    for (uint32_t n = 1; n < 4; n++) {
-        const struct td_message *m = node_sent_to(n, TD_MESSAGE_REFUSE);
-        assert_non_null(m);
-        assert_int_equal(m->u.refuse.error, TD_ERR_MISMATCH);
-        assert_non_null(strstr(m->u.refuse.text,
-                               "job job: the version of the method with number 0 is 1 on node 1 "
-                               "(1), but 2 on node 2 (2): run the same release"));
-    }
-    assert_int_equal(node_count(TD_MESSAGE_MEMBERS), 0);
-    assert_null(node.core->registry->jobs);
-    node_forget();
-    assert_int_equal(td_arena_used(node.core->arena), used);
-    node_end();
-}
-
-static void ranks_hear_of_a_difference_when_others_do_not_join(void **state)
-{
-    (void)state;
-    node_begin("4", 0, NULL);
-    arrive_with(1, 10, 3, 1);
-    arrive_with(2, 20, 3, 2);
-    node_pass(NULL, 11ull * SECOND);
-    const struct td_message *m = node_sent_to(1, TD_MESSAGE_REFUSE);
-    assert_non_null(m);
-    assert_int_equal(m->u.refuse.error, TD_ERR_MISMATCH);
-    assert_int_equal(node_count(TD_MESSAGE_REFUSE), 2);
-    node_end();
-}
-
-static void a_job_forms_when_the_rank_that_differs_has_left(void **state)
-{
-    (void)state;
-    node_begin("4", 0, NULL);
-    arrive_with(1, 10, 2, 1);
-    arrive_with(1, 11, 3, 1); /* of another size */
-    withdraw(1, 10);
-    arrive_with(1, 10, 3, 1);
-    arrive_with(2, 20, 3, 2);
-    withdraw(2, 20);
-    arrive_with(3, 30, 3, 1);
-    arrive(3, 31, 3, ANY); /* 4.1 does not say its terms */
-    assert_int_equal(node.core->registry->jobs->state, TD_JOB_FORMED);
-    assert_int_equal(node_sent_to(1, TD_MESSAGE_MEMBERS)->u.members.minor, 0);
-    node_end();
-}
-
-static void ranks_are_refused_when_only_those_that_differ_are_left(void **state)
-{
-    (void)state;
-    node_begin("4", 0, NULL);
-    arrive_with(1, 10, 3, 1);
-    arrive_with(2, 20, 3, 2);
-    withdraw(1, 10);
-    node_pass(NULL, 1);
-    assert_non_null(node_sent_to(2, TD_MESSAGE_REFUSE));
-    assert_null(node.core->registry->jobs);
-    arrive_with(2, 21, 2, 2); /* it may try again */
-    arrive_with(3, 30, 2, 2);
-    grant();
-    const struct td_message *m = node_sent_to(2, TD_MESSAGE_MEMBERS);
-    assert_non_null(m);
-    assert_int_equal(m->u.members.minor, NODE_MINOR);
-    node_end();
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_node_without_memory_refuses_all_joins_of_the_job),
         cmocka_unit_test(a_node_without_memory_takes_its_joins_back),
-        cmocka_unit_test(a_membership_comes_from_the_registry_or_from_a_node_of_the_job),
         cmocka_unit_test(only_the_registry_refuses_a_join),
         cmocka_unit_test(a_join_is_granted_to_the_registry_that_has_it_and_to_one_instance),
         cmocka_unit_test(a_join_moves_to_the_next_registry_when_it_is_not_granted),
@@ -799,7 +456,6 @@ int main(void)
         cmocka_unit_test(a_join_of_a_job_that_an_earlier_registry_has_formed_is_refused),
         cmocka_unit_test(a_job_waits_for_another_join_if_one_is_not_granted),
         cmocka_unit_test(node_0_without_memory_for_its_own_group_forgets_the_job),
-        cmocka_unit_test(pieces_that_follow_a_refused_one_make_no_group),
         cmocka_unit_test(ranks_beyond_the_limit_of_a_node_are_refused),
         cmocka_unit_test(a_job_forms_when_its_last_rank_joins),
         cmocka_unit_test(ranks_are_given_as_asked_and_the_others_node_by_node),
@@ -811,16 +467,7 @@ int main(void)
         cmocka_unit_test(a_join_that_node_0_refuses_at_once_is_answered_once),
         cmocka_unit_test(a_join_is_sent_again_in_a_new_session_and_after_a_while),
         cmocka_unit_test(users_whose_jobs_have_one_name_hear_of_each_other_in_time),
-        cmocka_unit_test(a_membership_seats_the_join_that_it_names),
-        cmocka_unit_test(pieces_of_different_sizes_end_the_membership_and_the_link),
-        cmocka_unit_test(a_node_sends_a_limited_number_of_memberships_at_a_time),
-        cmocka_unit_test(memberships_without_an_end_are_dropped_in_time_or_with_their_sender),
-        cmocka_unit_test(a_membership_with_too_many_ranks_here_makes_no_group),
         cmocka_unit_test(a_join_that_ends_late_leaves_the_job),
-        cmocka_unit_test(all_ranks_hear_how_their_nodes_differ),
-        cmocka_unit_test(ranks_hear_of_a_difference_when_others_do_not_join),
-        cmocka_unit_test(a_job_forms_when_the_rank_that_differs_has_left),
-        cmocka_unit_test(ranks_are_refused_when_only_those_that_differ_are_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

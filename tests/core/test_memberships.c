@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memberships of jobs at the nodes of their ranks, message by message: core/membership/job.h. */
+#include "joins.h"
+
+#include "core/membership/job.h"
+
+static void a_membership_seats_the_join_that_it_names(void **state)
+{
+    (void)state;
+    node_begin("4", 1, NULL);
+    joins_request(1, 2, -1);
+    uint64_t token = node.core->joins->first->token;
+    joins_ask(0, 9, token, 1);
+    const struct td_member_run run[] = {{0, 1, 0, 5}, {1, 1, 1, token}};
+    struct td_message m = {.kind = TD_MESSAGE_MEMBERS, .instance = 9};
+    m.u.members = (struct td_message_members){
+        .uid = 1000, .name = "job", .size = 2, .is_last_piece = true, .runs = 2, .run = run};
+    node_message(0, &m);
+    assert_int_equal(node.reply.kind, TD_REPLY_JOINED);
+    assert_int_equal(node.reply.u.joined.rank, 1);
+    assert_null(node.core->joins->first);
+    struct td_communicator *c = td_communicator_find(node.core, 9, 0);
+    assert_non_null(c);
+    assert_int_equal(c->seat[0].state, TD_SEAT_TAKEN);
+    node_end();
+}
+
+/* More joins than one step has actions. */
+static void a_node_without_memory_refuses_all_joins_of_the_job(void **state)
+{
+    enum { JOINS = 300 };
+    (void)state;
+    node_begin("2", 1, NULL);
+    for (uint32_t i = 0; i < JOINS; i++) {
+        joins_request(i + 1, JOINS, i);
+        node_forget();
+    }
+    uint64_t last = node.core->joins->first->token;
+    joins_ask(0, 5, last - JOINS + 1, JOINS);
+    const struct td_member_run run = {.count = JOINS, .node = 1, .token = last - JOINS + 1};
+    struct td_message m = {.kind = TD_MESSAGE_MEMBERS, .instance = 5};
+    m.u.members = (struct td_message_members){
+        .uid = 1000, .name = "job", .size = JOINS, .run = &run, .runs = 1, .is_last_piece = true};
+    while (td_arena_alloc(node.core->arena, 4096))
+        continue;
+    while (td_arena_alloc(node.core->arena, 64))
+        continue;
+    node_message(0, &m);
+    assert_int_equal(node.replies, JOINS);
+    assert_int_equal(node.reply.error, TD_ERR_NO_MEMORY);
+    assert_null(node.core->joins->first);
+    node_end();
+}
+
+static void a_membership_comes_from_the_registry_or_from_a_node_of_the_job(void **state)
+{
+    (void)state;
+    node_begin("4", 1, NULL);
+    joins_request(1, 2, 0);
+    uint64_t token = node.core->joins->first->token;
+    joins_members(2, "job", token); /* not granted */
+    assert_null(node.core->communicators);
+    joins_ask(0, 9, token, 1);
+    joins_members(3, "job", token);   /* no node of the job */
+    joins_members(2, "other", token); /* not what the process has asked for */
+    assert_int_equal(node.replies, 0);
+    assert_null(node.core->communicators);
+    assert_non_null(node.core->joins->first);
+    joins_members(2, "job", token);
+    assert_int_equal(node.reply.kind, TD_REPLY_JOINED);
+    node_end();
+    node_begin("4", 1, NULL);
+    joins_request(1, 2, 0);
+    joins_ask(0, 9, node.core->joins->first->token, 1);
+    joins_members(0, "job", node.core->joins->first->token); /* this is the job's first node */
+    assert_int_equal(node.reply.kind, TD_REPLY_JOINED);
+    node_end();
+    node_begin("4", 2, NULL);
+    joins_request(1, 2, 1);
+    joins_ask(0, 9, node.core->joins->first->token, 1);
+    joins_members(0, "job", 3); /* this is not */
+    assert_int_equal(node.replies, 0);
+    node_end();
+}
+
+static void piece(uint32_t from, uint64_t instance, uint32_t size, bool is_last)
+{
+    static const struct td_member_run run = {.first = 0, .count = TD_JOB_RANKS_MAX, .node = 1};
+    struct td_message m = {.kind = TD_MESSAGE_MEMBERS, .instance = instance};
+    m.u.members = (struct td_message_members){
+        .uid = 1000, .name = "job", .size = size, .is_last_piece = is_last, .runs = 1, .run = &run};
+    node_message(from, &m);
+}
+
+/* The arrays of a membership have the size of its first piece. */
+static void pieces_of_different_sizes_end_the_membership_and_the_link(void **state)
+{
+    (void)state;
+    node_begin("4", 1, NULL);
+    joins_request(1, 1, 0);
+    joins_ask(0, 77, node.core->joins->first->token, 1);
+    uint64_t used = td_arena_used(node.core->arena);
+    piece(0, 77, 1, false);
+    piece(0, 77, TD_JOB_RANKS_MAX, true);
+    assert_int_equal(node.dropped_links, 1);
+    assert_null(td_communicator_find(node.core, 77, 0));
+    assert_int_equal(td_arena_used(node.core->arena), used);
+    node_end();
+}
+
+/* The ranks of the first piece would be missing. */
+static void pieces_that_follow_a_refused_one_make_no_group(void **state)
+{
+    (void)state;
+    node_begin("4", 1, NULL);
+    joins_request(1, 2, 0);
+    joins_ask(0, 9, node.core->joins->first->token, 1);
+    const struct td_member_run run = {.first = 1, .count = 1, .node = 1, .token = 5};
+    struct td_message m = {.kind = TD_MESSAGE_MEMBERS, .instance = 9};
+    m.u.members = (struct td_message_members){
+        .uid = 1000, .name = "job", .size = 2, .is_last_piece = true, .runs = 1, .run = &run};
+    assert_null(node.core->joins->forming);
+    node_message(0, &m);
+    assert_null(td_communicator_find(node.core, 9, 0));
+    assert_null(node.core->joins->forming);
+    assert_int_equal(node.reply.error, TD_ERR_NO_MEMORY);
+    node_end();
+}
+
+static void a_node_sends_a_limited_number_of_memberships_at_a_time(void **state)
+{
+    (void)state;
+    node_begin("4", 1, NULL);
+    joins_request(1, 100, 0);
+    uint64_t used = td_arena_used(node.core->arena);
+    for (uint64_t i = 1; i < 4 * TD_FORMING_MAX; i++) {
+        if (!node.core->joins->first) /* it was refused, with the membership */
+            joins_request((uint32_t)i + 1, 100, 0);
+        joins_ask(0, i, node.core->joins->first->token, 1);
+        piece(0, i, 100, false);
+        node_forget();
+    }
+    uint64_t most = td_arena_used(node.core->arena);
+    assert_true(most > used);
+    joins_request(1000, 100, 0);
+    joins_ask(0, 1000, node.core->joins->first->token, 1);
+    piece(0, 1000, 100, false);
+    assert_int_equal(node.reply.error, TD_ERR_NO_MEMORY);
+    joins_request(1001, 100, 0);
+    most = td_arena_used(node.core->arena);
+    joins_ask(0, 1000, node.core->joins->first->token, 1);
+    piece(2, 1000, 100, false); /* of another node */
+    assert_true(td_arena_used(node.core->arena) > most);
+    node_end();
+}
+
+static void memberships_without_an_end_are_dropped_in_time_or_with_their_sender(void **state)
+{
+    (void)state;
+    node_begin("4", 1, NULL);
+    joins_request(1, 100, 0);
+    joins_ask(0, 78, node.core->joins->first->token, 1);
+    joins_ask(0, 77, node.core->joins->first->token, 1);
+    uint64_t used = td_arena_used(node.core->arena);
+    piece(0, 77, 100, false);
+    assert_true(td_arena_used(node.core->arena) > used);
+    td_job_node_lost(node.core, 0);
+    assert_int_equal(td_arena_used(node.core->arena), used);
+    piece(2, 78, 100, false);
+    node_pass(NULL, (uint64_t)node.core->settings.progress_timeout_ns + 1);
+    assert_int_equal(td_arena_used(node.core->arena), used);
+    node_end();
+}
+
+static void a_membership_with_too_many_ranks_here_makes_no_group(void **state)
+{
+    (void)state;
+    node_begin("4", 1, NULL);
+    joins_request(1, TD_NODE_RANKS_MAX + 1, 0);
+    joins_ask(0, 77, node.core->joins->first->token, 1);
+    piece(0, 77, TD_NODE_RANKS_MAX + 1, true);
+    assert_null(td_communicator_find(node.core, 77, 0));
+    node_end();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_node_without_memory_refuses_all_joins_of_the_job),
+        cmocka_unit_test(a_membership_comes_from_the_registry_or_from_a_node_of_the_job),
+        cmocka_unit_test(pieces_that_follow_a_refused_one_make_no_group),
+        cmocka_unit_test(a_membership_seats_the_join_that_it_names),
+        cmocka_unit_test(pieces_of_different_sizes_end_the_membership_and_the_link),
+        cmocka_unit_test(a_node_sends_a_limited_number_of_memberships_at_a_time),
+        cmocka_unit_test(memberships_without_an_end_are_dropped_in_time_or_with_their_sender),
+        cmocka_unit_test(a_membership_with_too_many_ranks_here_makes_no_group),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
