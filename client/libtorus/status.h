@@ -4,7 +4,7 @@
 #define TORUS_STATUS_H
 
 #include "torus/torus.h"
-#include "model/message.h"
+#include "model/request.h"
 
 /* tl_status_page asks for one page of a section (enum td_status_section), from `cursor` on. The
  * rows are valid until the next call on the context. */

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "model/message.h"
+#include "model/request.h"
 
 enum { SWARM_GUARD = 32 };
 

@@ -8,6 +8,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* struct td_bitmap: a set of nodes, of ranks or of operations. Member n is bit n % 8 of byte n / 8.
+ * bytes 0: no set. */
+struct td_bitmap {
+    const uint8_t *bits;
+    uint32_t bytes;
+};
+
 static inline void td_bit_set(uint8_t *bits, uint32_t i)
 {
     bits[i / 8] = (uint8_t)(bits[i / 8] | 1u << i % 8);

@@ -6,6 +6,7 @@
 
 #include "model/compute.h"
 #include "model/message.h"
+#include "model/request.h"
 #include "model/program.h"
 
 enum td_action_kind {

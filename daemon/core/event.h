@@ -4,6 +4,7 @@
 #define TD_CORE_EVENT_H
 
 #include "model/message.h"
+#include "model/request.h"
 
 enum td_event_kind {
     TD_EVENT_WAKE,     /* the deadline has come, or more work is waiting */

@@ -3,7 +3,7 @@
 #ifndef TD_CORE_OPTIONS_H
 #define TD_CORE_OPTIONS_H
 
-#include "model/message.h"
+#include "model/request.h"
 #include "model/plan.h"
 #include "model/program.h"
 #include "model/settings.h"

@@ -4,7 +4,7 @@
 #define TD_WIRE_CLIENT_ROWS_H
 
 #include "client.pb-c.h"
-#include "model/message.h"
+#include "model/request.h"
 #include "wire.h"
 
 /* struct td_wire_row: a row, encoded, with its body. */

@@ -14,6 +14,7 @@
 #define TD_WIRE_WIRE_H
 
 #include "model/message.h"
+#include "model/request.h"
 
 /* Version of the protocol between a client and its daemon. Another major is refused. */
 enum { TD_WIRE_MAJOR = 3, TD_WIRE_MINOR = 5 };

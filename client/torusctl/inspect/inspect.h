@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "model/message.h"
+#include "model/request.h"
 #include "torus/torus.h"
 
 /* ---- rows ---- */

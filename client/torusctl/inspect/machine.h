@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "model/message.h"
+#include "model/request.h"
 #include "torus/torus.h"
 
 /* struct ins_machine: the nodes that a command asks. */

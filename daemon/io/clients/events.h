@@ -6,7 +6,7 @@
 #define TD_IO_CLIENTS_EVENTS_H
 
 #include "io/log.h"
-#include "model/message.h"
+#include "model/request.h"
 
 enum { TD_EVENTS_KEPT = 16 };
 

@@ -14,7 +14,7 @@
 #include <uv.h>
 
 #include "compute/fft/fft.h"
-#include "model/message.h"
+#include "model/request.h"
 #include "planner.h"
 
 struct td_plans_options {

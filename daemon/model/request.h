@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* request: requests of a client to its daemon, and the replies, as plain structs. `wire` encodes
+ * and decodes them; the core sees nothing else. Owns: nothing. Borrows: a decoded request points
+ * into the decoder's memory, valid during one td_core_step; a reply of the core points into the
+ * core, valid until its next step. Pure. */
+#ifndef TD_MODEL_REQUEST_H
+#define TD_MODEL_REQUEST_H
+
+#include "base/bits.h"
+#include "base/errors.h"
+#include "call.h"
+#include "counts.h"
+#include "form.h"
+#include "plan.h"
+#include "topology.h"
+
+/* ---- client > daemon ---- */
+
+enum td_request_kind {
+    TD_REQUEST_HELLO = 1, /* the first request: names the client */
+    TD_REQUEST_REGION,    /* shares memory; its memfd travels with the request */
+    TD_REQUEST_UNREGION,  /* withdraws a region */
+    TD_REQUEST_JOIN,
+    TD_REQUEST_LEAVE,
+    TD_REQUEST_OPERATION, /* starts a collective */
+    TD_REQUEST_UNPLAN,    /* frees a plan */
+    TD_REQUEST_CANCEL,    /* ends an operation, a join or a plan in flight */
+    TD_REQUEST_STATUS,
+    TD_REQUEST_GROUP,       /* takes part in a new group of ranks of a group */
+    TD_REQUEST_SHRINK,      /* takes part in a new group of the survivors of a group */
+    TD_REQUEST_PEER_REGION, /* asks for a region of another rank of a group on this node */
+};
+
+/* struct td_place: bytes at an offset of a client's region. */
+struct td_place {
+    uint32_t region; /* the client's number of the region, from 1; 0: no memory */
+    uint64_t offset, bytes;
+    const struct td_form *form; /* of elements with gaps; NULL: the data is contiguous */
+};
+
+struct td_request {
+    enum td_request_kind kind;
+    uint64_t id; /* chosen by the client; the reply carries it. 0: no reply */
+    union {
+        struct {
+            const char *program; /* name of the process, for people */
+        } hello;
+        struct {
+            uint32_t region;  /* the client's number for it */
+            uint64_t bytes;   /* size; the driver has compared the file's size with it */
+            uint32_t handle;  /* set by the driver: where it mapped the file */
+            td_err error;     /* set by the driver: why it refused the file, else TD_OK */
+            const char *text; /* set by the driver: the sentence of `error` */
+        } region;
+        struct {
+            uint32_t region; /* the client's number for it */
+        } unregion;
+        struct {
+            const char *name;   /* of the job */
+            uint32_t size;      /* ranks of the job */
+            int64_t rank;       /* requested rank; -1: any */
+            int64_t timeout_ns; /* until all ranks have joined; -1: the daemon's setting */
+        } join;
+        struct {
+            uint32_t group; /* the daemon's number for it, from JOINED */
+        } leave;
+        struct {
+            uint32_t group; /* the daemon's number for it, from JOINED */
+            struct td_call call;
+            struct td_description description; /* of a plan to be agreed on */
+            struct td_place source, destination;
+            int64_t timeout_ns; /* until all ranks have arrived; -1: the daemon's setting */
+            /* number of accepted calls of this rank in the group before this one. It identifies a
+             * call that was sent before the client knew that an earlier one was refused */
+            uint64_t sequence;
+            uint64_t by_segment; /* calls before this one that went without a request; for people */
+            uint64_t waited_ns;  /* that the rank waited without a request before; for people */
+            struct td_rank_counts from, to; /* of a call whose counts differ by rank */
+        } operation;
+        struct {
+            uint32_t group;  /* the parent: its ranks are the members */
+            uint64_t number; /* distinguishes groups with the same members; equal on all members */
+            uint32_t members;
+            const uint64_t *member; /* ranks of the parent, in the order of the new group */
+        } make;
+        struct {
+            uint32_t group;
+            int64_t timeout_ns; /* until all ranks have called; -1: the daemon's setting */
+        } shrink;
+        struct {
+            uint32_t group;
+            uint32_t rank;   /* of the group: the owner */
+            uint32_t region; /* the owner's number for it */
+        } peer_region;
+        struct {
+            uint32_t group;
+            uint64_t plan;
+        } unplan;
+        struct {
+            uint64_t request; /* id of the request to end */
+        } cancel;
+        struct {
+            uint32_t section; /* enum td_status_section */
+            uint64_t cursor;  /* 0, or `next` of the page before */
+            uint32_t node;    /* that is asked, plus 1; 0: the client's own */
+        } status;
+    } u;
+};
+
+/* ---- daemon > client ---- */
+
+enum td_reply_kind {
+    TD_REPLY_ERROR = 1, /* `error` and `text`; every kind may carry them */
+    TD_REPLY_WELCOME,
+    TD_REPLY_DONE, /* region, unregion, leave, operation, unplan, cancel */
+    TD_REPLY_JOINED,
+    TD_REPLY_PLANNED,
+    TD_REPLY_STATUS,
+    TD_REPLY_NO_ROOM,     /* OPERATION: refused with TD_ERR_BUSY until this node has room */
+    TD_REPLY_ROOM,        /* of no request (id 0), after NO_ROOM: there may be room now */
+    TD_REPLY_PEER_REGION, /* its memfd travels with the reply, unless the daemon has none */
+};
+
+enum td_status_section {
+    TD_STATUS_NODE = 1, /* one row */
+    TD_STATUS_PEERS,
+    TD_STATUS_CLIENTS,
+    TD_STATUS_JOBS,
+    TD_STATUS_OPERATIONS,
+    TD_STATUS_QUEUES, /* routed fabric: the node's row, then one row per direction of travel */
+    TD_STATUS_PLANS,  /* of 1-D transforms, by shape */
+    TD_STATUS_WAITS,  /* of each job, also of jobs that are over: its RECORD, then its WAITs */
+};
+
+/* Numbers of a router: */
+enum td_queues_number {
+    TD_QUEUES_FABRIC, /* enum td_fabric_kind; on the direct fabric the row has this number only, and
+                         is the only one */
+    TD_QUEUES_PACKET_BYTES,
+    TD_QUEUES_LINK_RATE,
+    TD_QUEUES_SLOTS, /* limits: struct td_router_rules */
+    TD_QUEUES_FIFO_SLOTS,
+    TD_QUEUES_QUEUES,
+    TD_QUEUES_QUEUE_SLOTS,
+    TD_QUEUES_QUEUED, /* struct td_router_counts */
+    TD_QUEUES_QUEUED_MAX,
+    TD_QUEUES_FIFO_MAX,
+    TD_QUEUES_HELD_MAX, /* of each of the three channels */
+    TD_QUEUES_NUMBERS = TD_QUEUES_HELD_MAX + 3,
+};
+/* Numbers of a direction of travel: */
+enum td_way_number {
+    TD_WAY_FIFO,    /* packets in the injection FIFO */
+    TD_WAY_PACKETS, /* packets sent in this direction */
+    TD_WAY_BYTES,   /* bytes of their payload */
+    TD_WAY_RETRIES, /* packets retransmitted after the link was lost */
+    TD_WAY_RESUMES, /* number of times that a session of the link resumed */
+    TD_WAY_HELD, /* packets held in each channel that packets of this direction use at this node */
+    TD_WAY_CREDITS = TD_WAY_HELD + 3, /* credits of each channel of the neighbour */
+    TD_WAY_NUMBERS = TD_WAY_CREDITS + 3,
+};
+
+/* Numbers of a plan (struct td_fft_record and its td_shape in compute): */
+enum td_plan_number {
+    TD_PLAN_LENGTH, /* points */
+    TD_PLAN_BATCH,  /* number of transforms, in two loops */
+    TD_PLAN_BATCH2,
+    TD_PLAN_STRIDE, /* elements between points, and between transforms */
+    TD_PLAN_DISTANCE,
+    TD_PLAN_DISTANCE2,
+    TD_PLAN_TO_STRIDE, /* the same in the result */
+    TD_PLAN_TO_DISTANCE,
+    TD_PLAN_TO_DISTANCE2,
+    TD_PLAN_IN_PLACE,
+    TD_PLAN_ALIGNMENT,
+    TD_PLAN_TO_ALIGNMENT,
+    TD_PLAN_EFFORT, /* enum td_fft_effort of the measurement */
+    TD_PLAN_STATE,  /* enum td_fft_state */
+    TD_PLAN_USES,
+    TD_PLAN_ESTIMATE_NS, /* measured time of an execution by estimate; then the time that measuring
+                            took */
+    TD_PLAN_MEASURED_NS,
+    TD_PLAN_PLANNING_NS,
+    TD_PLAN_NUMBERS,
+};
+
+enum td_peer_state { TD_PEER_DOWN, TD_PEER_UP, TD_PEER_UNKNOWN /* no news of it */ };
+
+enum { TD_STATUS_ROWS_MAX = 16, TD_ROW_ABSENTS_MAX = 4 };
+
+/* The rows of a section; QUEUES has a ROUTER and then DIRECTIONs, on the routed fabric. */
+enum td_row_kind {
+    TD_ROW_NODE = 1,
+    TD_ROW_PEER,
+    TD_ROW_CLIENT,
+    TD_ROW_JOB,
+    TD_ROW_OPERATION,
+    TD_ROW_ROUTER,
+    TD_ROW_DIRECTION,
+    TD_ROW_PLAN,
+    TD_ROW_RECORD,
+    TD_ROW_WAIT,
+};
+
+struct td_row_node {
+    uint32_t node, operations;
+    const char *endpoint;
+};
+
+struct td_row_peer {
+    uint32_t node;
+    enum td_peer_state health;
+    const char *endpoint, *error; /* error: the last one, "" while it is up */
+    uint64_t silent_ns;           /* since its last message; 0: none has come */
+};
+
+struct td_row_client {
+    uint64_t pid, uid;
+    const char *program, *job; /* job: "" before it joins one */
+    uint32_t group;            /* of the job: 0 for the world, TD_GROUP_MADE for any other */
+    int64_t rank;              /* -1 before it joins, and while it waits for any rank */
+    bool joining;              /* it waits until the job is complete */
+};
+
+struct td_row_job {
+    const char *name;
+    uint64_t uid;
+    uint32_t size, joined;  /* ranks; those that have joined, as far as this node knows: */
+    struct td_bitmap ranks; /* which */
+};
+
+/* struct td_row_absent: a rank that has not called. */
+struct td_row_absent {
+    uint32_t rank, job_rank; /* in the group, in the job */
+    uint32_t node;
+    enum td_peer_state health; /* of the node */
+    uint64_t silent_ns;        /* since a message came from a node that is not up */
+    uint64_t pid;              /* on this node; else 0 */
+    uint32_t doing;            /* a letter of proc(5), X: no such process, 0: unknown */
+    uint64_t since_ns;         /* since its last request, or its join; 0: unknown */
+};
+
+struct td_row_operation {
+    const char *job, *call;
+    uint32_t group, size; /* size of the group, in ranks */
+    uint64_t sequence, age_ns;
+    bool running;               /* else it waits for ranks */
+    uint64_t steps_done, steps; /* of the program */
+    struct td_bitmap arrived;   /* ranks, as far as this node knows */
+    uint64_t instance;          /* of the group */
+    uint32_t absents;           /* missing ranks that are described, at most TD_ROW_ABSENTS_MAX: */
+    const struct td_row_absent *absent; /* those on this node before others */
+};
+
+/* struct td_row_record: a job that this node has or had ranks of. */
+struct td_row_record {
+    const char *job;
+    uint64_t uid, instance;
+    uint32_t size;
+    uint64_t formed_ns, ended_ns; /* ages; ended_ns 0: it is not over on this node */
+    uint64_t operations;          /* by request */
+    uint64_t waited_ns;           /* sum over the ranks of this node */
+    td_err error;                 /* of the first call that failed, or TD_OK */
+    const char *text;
+    uint64_t failed_ns; /* age */
+};
+
+/* struct td_row_wait: what the ranks of this node waited for a rank (core/membership/waits.h). */
+struct td_row_wait {
+    uint64_t instance; /* of the job */
+    uint32_t rank, node, kind;
+    uint64_t pid, last, waited_ns, longest_ns;
+};
+
+struct td_row_router {
+    uint32_t node;
+    uint32_t numbers; /* on the direct fabric 1, TD_QUEUES_FABRIC */
+    uint64_t number[TD_QUEUES_NUMBERS];
+};
+
+struct td_row_direction {
+    uint32_t direction, neighbour; /* direction: of travel */
+    bool up;                       /* the link to the neighbour */
+    uint64_t number[TD_WAY_NUMBERS];
+};
+
+struct td_row_plan {
+    const char *kind, *precision;
+    int32_t sign; /* of the exponent */
+    uint64_t age_ns;
+    uint64_t number[TD_PLAN_NUMBERS];
+};
+
+/* struct td_status_row: one line of a section. */
+struct td_status_row {
+    enum td_row_kind kind;
+    union {
+        struct td_row_node node;
+        struct td_row_peer peer;
+        struct td_row_client client;
+        struct td_row_job job;
+        struct td_row_operation operation;
+        struct td_row_router router;
+        struct td_row_direction direction;
+        struct td_row_plan plan;
+        struct td_row_record record;
+        struct td_row_wait wait;
+    } u;
+};
+
+struct td_reply {
+    enum td_reply_kind kind;
+    uint64_t id; /* of the request */
+    td_err error;
+    const char *text; /* "" when there is no error */
+    bool refused;     /* OPERATION: the call does not count, and may be repeated */
+    union {
+        struct {
+            uint32_t node;
+            uint64_t incarnation;
+            struct td_topology topology;
+            uint64_t packet_bytes;
+            uint64_t region_bytes_max; /* limit on the shared memory of one user's processes */
+            uint32_t form_loops_max;   /* loops of a form that the daemon accepts; 0: no forms */
+            bool peer_regions;         /* the daemon knows PEER_REGION */
+            bool peers_known;          /* it has keys, no peers, or peers on Unix sockets only */
+        } welcome;
+        struct {
+            uint32_t handle; /* of the region, only inside the daemon; 0: it has none to pass on */
+        } peer_region;
+        struct {
+            uint32_t group, rank, size;
+            uint64_t instance;
+            const uint8_t *lost; /* SHRINK: bitmap of the ranks that are not in the group */
+            uint32_t lost_bytes;
+            bool is_local;   /* all ranks of the group are on this node; only inside the daemon */
+            const char *job; /* its name, and the group's index in it; only inside the daemon */
+            uint32_t index;
+            /* set by the driver: the group has a segment, whose memfd travels with the reply */
+            bool has_segment;
+        } joined;
+        struct {
+            uint64_t plan;
+            struct td_box source, destination; /* this rank's parts */
+        } planned;
+        struct {
+            uint32_t section;
+            uint64_t next; /* cursor of the next page, 0 when this is the last */
+            uint32_t rows;
+            struct td_status_row row[TD_STATUS_ROWS_MAX];
+            /* a page of another node, encoded, instead of all of these; only inside the daemon */
+            const uint8_t *page;
+            uint32_t page_bytes;
+        } status;
+    } u;
+};
+
+#endif
