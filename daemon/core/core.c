@@ -15,6 +15,7 @@
 #include "core/membership/parting.h"
 #include "core/membership/registry.h"
 #include "core/membership/shrink.h"
+#include "core/membership/shrink_silence.h"
 #include "core/membership/subgroup.h"
 #include "core/membership/succession.h"
 #include "core/membership/waits.h"
@@ -364,6 +365,7 @@ const struct td_notices td_core_notices = {
     .epoch = epoch,
     .no_quorum = no_quorum,
     .all_answer = td_parting_all_answer,
+    .confirmed = td_shrink_confirmed,
     .packet = td_engine_packet,
     .arriving = td_engine_arriving,
     .delivered = td_engine_delivered,
@@ -574,8 +576,11 @@ static void note_pause(struct td_core *core, td_time now)
     core->resumed_at = now;
     td_session_resumed(core, late);
     td_client_resumed(core, late);
-    for (struct td_communicator *c = core->communicators; c; c = c->next)
+    bool away = td_epoch_resumed(core, late);
+    for (struct td_communicator *c = core->communicators; c; c = c->next) {
         td_stall_resumed(c, late);
+        c->was_away = c->was_away || away;
+    }
 }
 
 uint32_t td_core_steps(struct td_core *core, td_time now, const struct td_event *const *event,

@@ -40,6 +40,9 @@ struct td_notices {
     void (*no_quorum)(struct td_core *core);
     /* all_answer: the nodes that were to be excluded have answered, or are connected again. */
     void (*all_answer)(struct td_core *core);
+    /* confirmed: after a pause of this daemon, whether it is known that no epoch has excluded this
+     * node meanwhile. */
+    void (*confirmed)(struct td_core *core, bool is_known);
     /* node_back: a new session with a node has begun. */
     void (*node_back)(struct td_core *core, uint32_t node);
 

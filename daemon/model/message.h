@@ -387,6 +387,7 @@ struct td_message_epoch_vote {
     uint64_t seen;               /* the largest ballot that the sender knows */
     uint64_t accepted;           /* the ballot whose exclusions it has accepted last; 0: none */
     struct td_bitmap exclusions; /* these */
+    uint64_t age_ns;             /* since the sender's daemon started; 0: it does not say */
 };
 
 /* Poller > node: accept these exclusions. */

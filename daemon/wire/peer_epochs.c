@@ -22,6 +22,7 @@ void td_wire_put_epoch_vote(const struct td_message_epoch_vote *f, struct td_wir
     m->is_vote = f->is_vote;
     m->seen = f->seen;
     m->accepted = f->accepted;
+    m->age_ns = f->age_ns;
     m->exclusions = td_wire_put_bitmap(&f->exclusions);
 }
 
@@ -31,6 +32,7 @@ bool td_wire_get_epoch_vote(const Torus__Peer__EpochVote *m, struct td_message_e
     f->is_vote = m->is_vote;
     f->seen = m->seen;
     f->accepted = m->accepted;
+    f->age_ns = m->age_ns;
     return td_wire_get_bitmap(&m->exclusions, TD_EXCLUSIONS_BYTES_MAX, &f->exclusions);
 }
 

@@ -2,6 +2,8 @@
 /* Shrinks, driven message by message: core/membership/shrink.h. */
 #include "node.h"
 
+#include "core/membership/communicator_losses.h"
+#include "core/membership/epoch.h"
 #include "core/membership/shrink.h"
 #include "core/membership/subgroup.h"
 
@@ -305,6 +307,94 @@ static void a_node_that_has_lost_the_group_says_that_nobody_is_left(void **state
     node_end();
 }
 
+/* ---- after a pause ---- */
+
+/* wake begins with node 0, which has not run for a minute. Meanwhile the daemon of node 3 was
+ * restarted, and ranks 0 to 2 call the shrink. */
+static void wake(void)
+{
+    const uint8_t lost = 1 << 3;
+    begin(0);
+    node.core->epochs->votes_from = 1;
+    node.core->now += 100 * (td_time)SECOND;
+    c->was_away = td_epoch_resumed(node.core, 60 * (td_time)SECOND);
+    assert_true(c->was_away);
+    node.core->now += 60 * (td_time)SECOND;
+    td_communicator_lose_node(node.core, c, 3, true, "its daemon was restarted");
+    call();
+    vote(1, view(1), &lost, NULL);
+    vote(2, view(2), &lost, NULL);
+}
+
+/* epoch_vote votes for the ballot of the poll, as a daemon of this age. `excluded`: NULL, or the
+ * packed exclusions that it has accepted with ballot 5. */
+static void epoch_vote(uint32_t from, uint64_t age_ns, const struct td_bitmap *excluded)
+{
+    struct td_message m = {.kind = TD_MESSAGE_EPOCH_VOTE};
+    m.u.epoch_vote = (struct td_message_epoch_vote){.ballot = node.core->epochs->ballot,
+                                                    .is_vote = true,
+                                                    .age_ns = age_ns,
+                                                    .accepted = excluded ? 5 : 0};
+    if (excluded)
+        m.u.epoch_vote.exclusions = *excluded;
+    node_message(from, &m);
+}
+
+enum { YOUNG = 59, OLD = 61 }; /* seconds that a daemon has lived */
+
+static void a_proof_counts_after_a_pause_once_a_quorum_has_confirmed_the_node(void **state)
+{
+    (void)state;
+    wake();
+    assert_int_equal(node_count(TD_MESSAGE_EPOCH_POLL), 3);
+    epoch_vote(1, YOUNG * (uint64_t)SECOND, NULL); /* it cannot know */
+    assert_int_equal(node_count(TD_MESSAGE_SHRINK_PROPOSE), 0);
+    epoch_vote(2, OLD * (uint64_t)SECOND, NULL);
+    assert_int_equal(node_count(TD_MESSAGE_SHRINK_PROPOSE), 2);
+    assert_false(c->was_away);
+    node_end();
+}
+
+static void a_node_that_was_excluded_in_its_pause_does_not_go_on(void **state)
+{
+    (void)state;
+    const uint8_t bytes[14] = {[6] = 5}; /* node 0, by ballot 5 */
+    wake();
+    epoch_vote(2, OLD * (uint64_t)SECOND, &(struct td_bitmap){bytes, sizeof bytes});
+    struct td_message m = {.kind = TD_MESSAGE_EPOCH_ACCEPT,
+                           .u.epoch_accept.ballot = node.core->epochs->ballot};
+    assert_int_equal(node_count(TD_MESSAGE_EPOCH_PROPOSE), 3);
+    node_message(2, &m);
+    assert_int_equal(node_count(TD_MESSAGE_SHRINK_PROPOSE), 0);
+    assert_int_equal(node.reply.error, TD_ERR_PARTITIONED);
+    assert_non_null(strstr(node.reply.text, "go on without"));
+    node_end();
+}
+
+/* If all other daemons were restarted, nobody knows whether the earlier ones went on. */
+static void without_daemons_that_know_a_shrink_after_a_pause_is_partitioned(void **state)
+{
+    (void)state;
+    wake();
+    for (uint32_t n = 1; n < GROUP; n++)
+        epoch_vote(n, YOUNG * (uint64_t)SECOND, NULL);
+    assert_int_equal(node_count(TD_MESSAGE_SHRINK_PROPOSE), 0);
+    td_epoch_timers(node.core);
+    node_run();
+    assert_int_equal(node.reply.error, TD_ERR_PARTITIONED);
+    assert_int_equal(node_count(TD_MESSAGE_SHRINK_PARTITIONED), 2);
+    assert_true(c->was_away);
+    node_end();
+}
+
+static void a_short_pause_needs_no_confirmation(void **state)
+{
+    (void)state;
+    begin(0);
+    assert_false(td_epoch_resumed(node.core, (td_time)node.core->settings.progress_timeout_ns / 2));
+    node_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -320,6 +410,10 @@ int main(void)
         cmocka_unit_test(a_proposal_of_another_view_is_ignored),
         cmocka_unit_test(a_cancel_is_an_outcome_that_all_agree_on),
         cmocka_unit_test(a_node_that_has_lost_the_group_says_that_nobody_is_left),
+        cmocka_unit_test(a_proof_counts_after_a_pause_once_a_quorum_has_confirmed_the_node),
+        cmocka_unit_test(a_node_that_was_excluded_in_its_pause_does_not_go_on),
+        cmocka_unit_test(without_daemons_that_know_a_shrink_after_a_pause_is_partitioned),
+        cmocka_unit_test(a_short_pause_needs_no_confirmation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,6 +31,7 @@ TESTS = {
     "daemon/core/operation/operation.c": ["test_engine", "test_stall", "test_gate", "test_mishaps_sim"],
     "daemon/core/membership/shrink.c": SHRINK,
     "daemon/core/membership/shrink_coordinator.c": SHRINK,
+    "daemon/core/membership/shrink_silence.c": SHRINK,
     "daemon/core/membership/shrink_view.c": SHRINK,
     "daemon/core/net/session.c": SESSION,
     "daemon/core/membership/communicator.c": ["test_memberships", "test_job", "test_losses", "test_many_sim", "test_mishaps_sim"],

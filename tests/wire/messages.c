@@ -137,8 +137,12 @@ static const struct field of_neighbour_lost[] = {F(neighbour_lost, node)};
 static const struct field of_neighbour_back[] = {F(neighbour_back, node)};
 static const struct field of_epoch_poll[] = {F(epoch_poll, ballot)};
 static const struct field of_epoch_vote[] = {
-    F(epoch_vote, ballot), F(epoch_vote, is_vote), F(epoch_vote, seen), F(epoch_vote, accepted),
-    BITMAP(epoch_vote, exclusions, TD_EXCLUSIONS_BYTES_MAX)};
+    F(epoch_vote, ballot),
+    F(epoch_vote, is_vote),
+    F(epoch_vote, seen),
+    F(epoch_vote, accepted),
+    BITMAP(epoch_vote, exclusions, TD_EXCLUSIONS_BYTES_MAX),
+    F(epoch_vote, age_ns)};
 static const struct field of_epoch_propose[] = {
     F(epoch_propose, ballot), BITMAP(epoch_propose, exclusions, TD_EXCLUSIONS_BYTES_MAX)};
 static const struct field of_epoch_accept[] = {F(epoch_accept, ballot)};

@@ -114,6 +114,7 @@ struct td_communicator {
     uint8_t *lost_rank, *lost_slot;
     struct td_parting parting;
     struct td_shrink *shrink; /* NULL until the first one */
+    bool was_away; /* this daemon has not run, and its node may be excluded unheard (epoch.h) */
 
     /* at the root, in LOSING_RANK: the loss that it announces once it is settled; elsewhere, with
      * gone_due: the loss that the root is still to be told */

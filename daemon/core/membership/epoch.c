@@ -19,6 +19,7 @@ void td_epoch_init(struct td_core *core)
 {
     core->epochs->task.advance = advance;
     core->epochs->telling = core->options.topology.nodes;
+    core->epochs->away_since = TD_TIME_NEVER;
 }
 
 bool td_epoch_votes(const struct td_core *core, uint32_t node)
@@ -107,16 +108,21 @@ uint64_t td_epoch_excluded_by(const struct td_core *core, uint32_t node)
 static bool abstains(struct td_core *core)
 {
     struct td_epochs *e = core->epochs;
-    if (!e->votes_from)
+    if (!e->votes_from) {
+        e->began_at = core->now;
         e->votes_from = td_core_after(core, core->settings.progress_timeout_ns);
+    }
     return core->now < e->votes_from;
 }
 
 static void answer(struct td_core *core, uint32_t node, uint64_t ballot, bool votes)
 {
     const struct td_epochs *e = core->epochs;
-    struct td_message m = {.kind = TD_MESSAGE_EPOCH_VOTE,
-                           .u.epoch_vote = {.ballot = ballot, .is_vote = votes, .seen = e->seen}};
+    td_time age = core->now - e->began_at;
+    struct td_message m = {
+        .kind = TD_MESSAGE_EPOCH_VOTE,
+        .u.epoch_vote = {
+            .ballot = ballot, .is_vote = votes, .seen = e->seen, .age_ns = age ? age : 1}};
     if (votes && e->accepted) {
         m.u.epoch_vote.accepted = e->accepted;
         m.u.epoch_vote.exclusions = pack(core, &e->acceptances);
@@ -164,6 +170,7 @@ static void end(struct td_core *core)
     struct td_epochs *e = core->epochs;
     td_epoch_transition(e, TD_EPOCH_END);
     memset(e->wanted, 0, sizeof e->wanted);
+    e->confirming = false;
     e->until = TD_TIME_NEVER;
 }
 
@@ -171,6 +178,7 @@ static void end(struct td_core *core)
 static void learn(struct td_core *core, uint64_t epoch, const struct td_exclusions *exclusions)
 {
     struct td_epochs *e = core->epochs;
+    bool confirming = e->confirming;
     see(e, epoch);
     if (epoch <= e->known)
         return;
@@ -188,6 +196,8 @@ static void learn(struct td_core *core, uint64_t epoch, const struct td_exclusio
     if (e->state != TD_EPOCH_RESTING)
         end(core);
     td_core_notices.epoch(core);
+    if (confirming)
+        td_epoch_confirm(core);
 }
 
 void td_epoch_tell(struct td_core *core, uint32_t node)
@@ -218,17 +228,43 @@ void td_epoch_node_back(struct td_core *core, uint32_t node)
 
 /* ---- the poller ---- */
 
-/* quorum returns true if nodes with at least this answer are a quorum. */
-static bool quorum(const struct td_core *core, enum td_ballot_answer least)
+/* has_answered returns true if a node of the electorate has given at least this answer; old: and
+ * its daemon has lived since before this one's pause. */
+static bool has_answered(const struct td_core *core, uint32_t node, enum td_ballot_answer least,
+                         bool old)
+{
+    const struct td_epochs *e = core->epochs;
+    return td_epoch_votes(core, node) && e->answer[node] >= least &&
+           !(old && td_bit(e->young, node));
+}
+
+static bool is_quorum(const struct td_core *core, enum td_ballot_answer least, bool old)
 {
     uint32_t count = 0, electorate = 0;
     for (uint32_t n = 0; n < core->options.topology.nodes; n++) {
-        bool votes = td_epoch_votes(core, n);
-        electorate += votes;
-        count += votes && core->epochs->answer[n] >= least;
+        electorate += td_epoch_votes(core, n);
+        count += has_answered(core, n, least, old);
     }
-    return 2 * count > electorate ||
-           (2 * count == electorate && td_epoch_votes(core, 0) && core->epochs->answer[0] >= least);
+    return 2 * count > electorate || (2 * count == electorate && has_answered(core, 0, least, old));
+}
+
+/* quorum returns true if nodes with at least this answer are a quorum; old_quorum: nodes whose
+ * daemons have lived since before this one's pause. */
+static bool quorum(const struct td_core *core, enum td_ballot_answer least)
+{
+    return is_quorum(core, least, false);
+}
+
+static bool old_quorum(const struct td_core *core, enum td_ballot_answer least)
+{
+    return is_quorum(core, least, true);
+}
+
+/* votes_suffice returns true if sweep 1 has the votes that it needs. */
+static bool votes_suffice(const struct td_core *core)
+{
+    return quorum(core, TD_BALLOT_VOTED) &&
+           (!core->epochs->confirming || old_quorum(core, TD_BALLOT_VOTED));
 }
 
 /* A message that is lost on its way is asked for after a second (net/early.h). */
@@ -264,6 +300,24 @@ void td_epoch_want(struct td_core *core, uint32_t node)
 {
     struct td_epochs *e = core->epochs;
     td_bit_set(e->wanted, node);
+    if (e->state == TD_EPOCH_RESTING)
+        poll(core);
+}
+
+bool td_epoch_resumed(struct td_core *core, td_time late)
+{
+    struct td_epochs *e = core->epochs;
+    if (late <= (td_time)core->settings.progress_timeout_ns / 2)
+        return false;
+    if (e->away_since == TD_TIME_NEVER)
+        e->away_since = core->now;
+    return true;
+}
+
+void td_epoch_confirm(struct td_core *core)
+{
+    struct td_epochs *e = core->epochs;
+    e->confirming = true;
     if (e->state == TD_EPOCH_RESTING)
         poll(core);
 }
@@ -307,7 +361,12 @@ static void propose(struct td_core *core)
     }
     if (!more && waits)
         return;
+    bool confirmed = old_quorum(core, TD_BALLOT_VOTED) && e->away_since != TD_TIME_NEVER;
     end(core);
+    if (confirmed) {
+        e->away_since = TD_TIME_NEVER;
+        td_core_notices.confirmed(core, true);
+    }
     if (fits)
         td_core_notices.all_answer(core);
     else
@@ -333,7 +392,7 @@ void td_epoch_node_lost(struct td_core *core, uint32_t node)
 {
     struct td_epochs *e = core->epochs;
     td_bit_clear(e->told, node);
-    if (e->state == TD_EPOCH_POLLING && quorum(core, TD_BALLOT_VOTED))
+    if (e->state == TD_EPOCH_POLLING && votes_suffice(core))
         propose(core); /* it has waited for the node */
     else
         hasten(core);
@@ -348,6 +407,10 @@ static void take_vote(struct td_core *core, uint32_t from, const struct td_messa
         return;
     if (e->answer[from] == TD_BALLOT_NONE)
         e->answer[from] = TD_BALLOT_HEARD;
+    if (core->now > e->away_since && m->age_ns && m->age_ns < core->now - e->away_since)
+        td_bit_set(e->young, from);
+    else
+        td_bit_clear(e->young, from);
     hasten(core);
     if (e->state != TD_EPOCH_POLLING)
         return;
@@ -359,7 +422,7 @@ static void take_vote(struct td_core *core, uint32_t from, const struct td_messa
     }
     if (m->is_vote)
         e->answer[from] = TD_BALLOT_VOTED;
-    if (quorum(core, TD_BALLOT_VOTED))
+    if (votes_suffice(core))
         propose(core);
 }
 
@@ -455,9 +518,16 @@ void td_epoch_timers(struct td_core *core)
         td_core_alarm(core, e->until);
         return;
     }
+    bool unconfirmed = e->confirming && !old_quorum(core, TD_BALLOT_HEARD);
     if (e->state == TD_EPOCH_PAUSING) {
         poll(core);
-    } else if (quorum(core, TD_BALLOT_HEARD)) {
+        return;
+    }
+    if (unconfirmed) {
+        e->confirming = false;
+        td_core_notices.confirmed(core, false);
+    }
+    if (quorum(core, TD_BALLOT_HEARD)) {
         td_epoch_transition(e, TD_EPOCH_PAUSE);
         uint64_t pause = (uint64_t)core->settings.heartbeat_ns;
         e->until = core->now + 1 + td_core_random(core) % pause;

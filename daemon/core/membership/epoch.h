@@ -16,6 +16,12 @@
  * The protocol is Paxos for one register that only grows. A daemon that was started less than one
  * progress_timeout ago does not vote, because an earlier daemon of its node may have voted.
  *
+ * A daemon that did not run for a while may be excluded before it hears of that. Others may have
+ * gone on without it, and their daemons may have been restarted since: then nobody of the group
+ * knows. So before it relies on the proof that such daemons are dead, it *confirms* its place: a
+ * poll with votes of a quorum of daemons that have lived since before the pause. Whoever excluded
+ * it had a quorum, too, and the two have a daemon in common.
+ *
  * An exclusion counts for the groups that formed before it: a group knows the epoch of its time
  * (`epoch`), and a node's exclusion has the ballot that it was proposed with.
  *
@@ -60,6 +66,11 @@ struct td_epochs {
     uint32_t next;         /* the node that is sent the next message of the sweep */
     uint32_t telling;      /* the node that is told the epoch next; nodes: all have been */
 
+    td_time began_at;   /* this daemon's first step */
+    td_time away_since; /* it did not run from then on; NEVER: it ran, or has confirmed its place */
+    bool confirming;    /* the poll is to confirm it */
+    uint8_t young[TD_NODES_MAX / 8]; /* nodes whose daemon has started since away_since */
+
     uint8_t wanted[TD_NODES_MAX / 8]; /* nodes to be excluded if they are silent */
     uint8_t told[TD_NODES_MAX / 8];   /* nodes that know `known` */
     uint8_t answer[TD_NODES_MAX];     /* enum td_ballot_answer */
@@ -79,6 +90,11 @@ td_time td_epoch_sweep_ns(const struct td_core *core);
 /* td_epoch_want asks for an epoch without a node, unless the node answers. The notice `epoch`
  * follows, or the notice `no_quorum`; or the notice `all_answer`, if the node answers. */
 void td_epoch_want(struct td_core *core, uint32_t node);
+/* td_epoch_resumed takes the time in which this daemon did not run. It returns true if other nodes
+ * may have excluded this one meanwhile. */
+bool td_epoch_resumed(struct td_core *core, td_time late);
+/* td_epoch_confirm finds out whether they have. The notice `epoch` or `confirmed` follows. */
+void td_epoch_confirm(struct td_core *core);
 /* td_epoch_tell tells a node the latest epoch, unless it knows that: before each message that
  * follows from an exclusion. */
 void td_epoch_tell(struct td_core *core, uint32_t node);

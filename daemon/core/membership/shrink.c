@@ -6,6 +6,7 @@
 
 #include "epoch.h"
 #include "shrink_coordinator.h"
+#include "shrink_silence.h"
 #include "shrink_view.h"
 #include "subgroup.h"
 #include "core/net/link.h"
@@ -40,119 +41,6 @@ void td_shrink_slot_lost(struct td_core *core, struct td_communicator *c, uint32
     td_bit_set(c->lost_slot, slot);
     if (td_shrink_view_lose_slot(c, slot) && c->shrink)
         begin_round(core, c->shrink);
-}
-
-/* ---- silent nodes ---- */
-
-bool td_shrink_awaits(const struct td_core *core, const struct td_shrink *s, uint32_t slot)
-{
-    return s->vote[slot] != TD_VOTE_ACCEPTED && td_shrink_view_silent(core, s->communicator, slot);
-}
-
-static bool awaits_any(const struct td_core *core, const struct td_shrink *s)
-{
-    uint32_t slot = 0, slots = s->communicator->group.slots;
-    while (slot < slots && !td_shrink_awaits(core, s, slot))
-        slot++;
-    return slot < slots;
-}
-
-/* has_calls returns true if a live rank is known to have called. */
-static bool has_calls(const struct td_shrink *s)
-{
-    const struct td_communicator *c = s->communicator;
-    for (uint32_t slot = 0; slot < c->group.slots; slot++)
-        for (uint32_t i = 0; i < td_group_slot_ranks(&c->group, slot); i++) {
-            uint32_t rank = td_group_rank(&c->group, slot, i);
-            if (s->vote[slot] >= TD_VOTE_WAITING && s->vote[slot] != TD_VOTE_LOST &&
-                !td_bit(s->missing, rank) && !td_bit(c->lost_rank, rank))
-                return true;
-        }
-    for (uint32_t i = 0; i < c->ranks; i++)
-        if (s->call[i].state == TD_SHRINK_CALL_WAITING)
-            return true;
-    return false;
-}
-
-bool td_shrink_exclude(struct td_core *core, struct td_shrink *s)
-{
-    const struct td_communicator *c = s->communicator;
-    bool silent = false, calls = td_shrink_is_under_way(s) && has_calls(s);
-    for (uint32_t slot = 0; slot < c->group.slots; slot++) {
-        if (!td_shrink_awaits(core, s, slot))
-            continue;
-        silent = true;
-        if (calls && !td_epoch_excluded(core, core->node, c->epoch))
-            td_epoch_want(core, c->group.node[slot]);
-    }
-    if (silent && calls && td_epoch_excluded(core, core->node, c->epoch))
-        td_shrink_no_quorum(core);
-    return silent;
-}
-
-/* hurry sets the time from which on this node asks for an epoch itself: the head may not hear that
- * a node is silent. */
-static void hurry(struct td_core *core, struct td_shrink *s)
-{
-    const struct td_communicator *c = s->communicator;
-    if (s->hurry_at == TD_TIME_NEVER && td_shrink_is_under_way(s) && awaits_any(core, s)) {
-        s->hurry_at = td_core_after(core, core->settings.progress_timeout_ns);
-        for (uint32_t slot = 0; slot < c->group.slots && td_core_room(core); slot++)
-            if (td_shrink_awaits(core, s, slot)) /* it may only be that nobody has connected */
-                td_link_want(core, &core->link[c->group.node[slot]]);
-    }
-    td_core_alarm(core, s->hurry_at);
-}
-
-void td_shrink_slot_silent(struct td_core *core, struct td_communicator *c, uint32_t slot)
-{
-    struct td_shrink *s = c->shrink;
-    if (!s)
-        return;
-    if (s->vote[slot] != TD_VOTE_LOST && s->vote[slot] != TD_VOTE_ACCEPTED)
-        s->vote[slot] = TD_VOTE_NONE;
-    if (slot < td_shrink_view_head(core, c)) /* it may have been the head */
-        s->vote_due = td_shrink_is_under_way(s);
-    hurry(core, s);
-    td_core_queue(core, &s->task);
-}
-
-/* slot_back repeats what may be lost with the slot's earlier session. */
-static void slot_back(struct td_shrink *s, uint32_t slot, uint32_t head)
-{
-    if (head == slot)
-        s->vote_due = td_shrink_is_under_way(s);
-    if (head != s->communicator->slot || s->vote[slot] == TD_VOTE_LOST)
-        return;
-    if (s->state == TD_SHRINK_PROPOSING) /* a node is proposed to after it has voted */
-        s->vote[slot] = s->vote[slot] == TD_VOTE_ACCEPTED ? TD_VOTE_ACCEPTED : TD_VOTE_READY;
-    else
-        s->vote[slot] = TD_VOTE_NONE;
-    s->next = 0;
-}
-
-void td_shrink_node_back(struct td_core *core, uint32_t node)
-{
-    for (struct td_communicator *c = core->communicators; c; c = c->next) {
-        uint32_t slot = td_group_slot(&c->group, node);
-        if (!c->shrink || slot == UINT32_MAX)
-            continue;
-        slot_back(c->shrink, slot, td_shrink_view_head(core, c));
-        c->shrink->vote_due = td_shrink_is_under_way(c->shrink); /* it may have been deaf */
-        td_core_queue(core, &c->shrink->task);
-    }
-}
-
-void td_shrink_no_quorum(struct td_core *core)
-{
-    for (struct td_communicator *c = core->communicators; c; c = c->next) {
-        struct td_shrink *s = c->shrink;
-        if (!s || !td_shrink_is_under_way(s) || !awaits_any(core, s))
-            continue;
-        s->parting = true;
-        s->parted = td_shrink_view_head(core, c) == c->slot ? 0 : c->group.slots;
-        td_core_queue(core, &s->task);
-    }
 }
 
 /* ---- records ---- */
@@ -323,7 +211,7 @@ static void send_vote(struct td_core *core, const struct td_shrink *s, uint32_t 
                                         .view = td_shrink_view_hash(s->communicator),
                                         .error = s->appeal_error,
                                         .text = td_core_format(core, "%s", s->appeal_text),
-                                        .is_deaf = awaits_any(core, s)};
+                                        .is_deaf = td_shrink_awaits_any(core, s)};
     if (!waits || !put_bitmap(core, s, s->communicator->lost_rank, &m.u.shrink_vote.lost))
         return;
     if (td_shrink_waits_here(s, waits) > 0)
@@ -623,9 +511,9 @@ static bool part(struct td_core *core, struct td_shrink *s)
             return false;
         td_reply_error(core, s->call[i].client, s->call[i].request, TD_ERR_PARTITIONED,
                        td_core_format(core,
-                                      "shrink of job %s: nodes are silent, and those that answer "
-                                      "are no majority of the machine: call again when the "
-                                      "network works",
+                                      "shrink of job %s: nodes are silent or were restarted, and "
+                                      "those that answer are no majority of the machine: call "
+                                      "again when the network works, or join a new job",
                                       c->name));
         td_shrink_call_transition(&s->call[i], TD_SHRINK_CALL_ANSWER);
         s->call[i].next--;
@@ -707,7 +595,7 @@ void td_shrink_request(struct td_core *core, struct td_client *client, const str
         td_time at = td_core_after(core, limit < 0 ? core->settings.arrival_timeout_ns : limit);
         s->expires_at = at < s->expires_at ? at : s->expires_at;
         td_core_alarm(core, s->expires_at);
-        hurry(core, s);
+        td_shrink_hurry(core, s);
     }
     td_core_queue(core, &s->task);
 }
@@ -756,7 +644,7 @@ void td_shrink_timers(struct td_core *core, struct td_communicator *c)
     if (core->now >= s->hurry_at) {
         s->hurry_at = TD_TIME_NEVER;
         (void)td_shrink_exclude(core, s);
-        hurry(core, s);
+        td_shrink_hurry(core, s);
     }
     td_core_alarm(core, s->hurry_at);
 }

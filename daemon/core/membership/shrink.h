@@ -96,13 +96,6 @@ void td_shrink_foretold(struct td_core *core, uint64_t instance);
 /* td_shrink_rank_lost and td_shrink_slot_lost add to the view: there is proof, or an epoch. */
 void td_shrink_rank_lost(struct td_core *core, struct td_communicator *c, uint32_t rank);
 void td_shrink_slot_lost(struct td_core *core, struct td_communicator *c, uint32_t slot);
-/* td_shrink_slot_silent: the session with the slot's node has ended. */
-void td_shrink_slot_silent(struct td_core *core, struct td_communicator *c, uint32_t slot);
-/* td_shrink_node_back repeats the messages to a node whose session is new: earlier messages may be
- * lost. */
-void td_shrink_node_back(struct td_core *core, uint32_t node);
-/* td_shrink_no_quorum ends the calls that wait for silent nodes. */
-void td_shrink_no_quorum(struct td_core *core);
 /* td_shrink_seat_died: a local rank expects no reply any more. */
 void td_shrink_seat_died(struct td_communicator *c, uint32_t local);
 /* td_shrink_keeps returns true if the group's record is still needed for a shrink. */
@@ -128,11 +121,6 @@ uint32_t td_shrink_waits_here(const struct td_shrink *s, uint8_t *bits);
 void td_shrink_ask(struct td_core *core, struct td_shrink *s, uint32_t node, bool gave_up_receiver);
 void td_shrink_propose(struct td_core *core, struct td_shrink *s, uint32_t node);
 void td_shrink_tell_decided(struct td_core *core, struct td_shrink *s, uint32_t node);
-/* td_shrink_exclude asks for an epoch without the silent nodes whose part is needed, if a rank has
- * called; a node that an epoch has excluded itself cannot. It returns true if such nodes exist. */
-bool td_shrink_exclude(struct td_core *core, struct td_shrink *s);
-/* td_shrink_awaits returns true if a slot is silent, and its part in the shrink is still needed. */
-bool td_shrink_awaits(const struct td_core *core, const struct td_shrink *s, uint32_t slot);
 /* td_shrink_accept records an outcome, which later votes carry. If `lost` is NULL, the outcome is
  * an error. */
 void td_shrink_accept(struct td_shrink *s, uint32_t round, td_err error, const uint8_t *lost,

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "shrink_silence.h"
 #include "shrink_view.h"
 
 void td_shrink_coordinator_vote(struct td_core *core, struct td_shrink *s, uint32_t slot,
