@@ -11,16 +11,18 @@
 #include "compute/fft/fft_measure.h"
 #include "io/config/config_host.h"
 #include "io/config/config.h"
+#include "io/config/config_facts.h"
 #include "io/driver.h"
 
 static const char help[] =
-    "usage: torusd [--config FILE] [--check-config] [--help] [--version]\n"
+    "usage: torusd [--config FILE] [--check-config] [--show-config] [--help] [--version]\n"
     "\n"
     "The collectives service of one node: collectives and Fourier transforms for local processes,\n"
     "over a torus of such daemons.\n"
     "\n"
     "  --config FILE    read FILE and FILE.d/*.conf (default %s)\n"
-    "  --check-config   check the configuration, print the first error, and exit\n";
+    "  --check-config   check the configuration, print the first error, and exit\n"
+    "  --show-config    print all settings: name, value, unit, and set or default, and exit\n";
 
 /* default_file returns the path of the configuration without --config. */
 static const char *default_file(void)
@@ -55,15 +57,18 @@ static void keep_pages(void)
 
 int main(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"config", required_argument, NULL, 'c'},   {"check-config", no_argument, NULL, 'k'},
-        {"watch-fd", required_argument, NULL, 'w'}, {"help", no_argument, NULL, 'h'},
-        {"version", no_argument, NULL, 'v'},        {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"config", required_argument, NULL, 'c'},
+                                            {"check-config", no_argument, NULL, 'k'},
+                                            {"show-config", no_argument, NULL, 's'},
+                                            {"watch-fd", required_argument, NULL, 'w'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {"version", no_argument, NULL, 'v'},
+                                            {NULL, 0, NULL, 0}};
     if (argc == 2 &&
         strcmp(argv[1], "--measure") == 0) /* a daemon starts this process: io/plans/plans.h */
         return td_fft_measure_main();
     const char *file = default_file();
-    bool check = false;
+    bool check = false, show = false;
     int watch_fd = -1, option = 0;
     while ((option = getopt_long(argc, argv, "c:h", options, NULL)) != -1) {
         switch (option) {
@@ -72,6 +77,9 @@ int main(int argc, char **argv)
             break;
         case 'k':
             check = true;
+            break;
+        case 's':
+            show = true;
             break;
         case 'w':
             watch_fd = atoi(optarg);
@@ -104,6 +112,8 @@ int main(int argc, char **argv)
     if (check && !td_config_host(&config, text, sizeof text)) {
         fprintf(stderr, "torusd: %s: %s\n", file, text);
         code = 2;
+    } else if (show) {
+        td_config_print_facts(&config);
     } else if (check) {
         printf("%s: valid: node %u of %u\n", file, config.node, config.topology.nodes);
     } else {

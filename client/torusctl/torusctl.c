@@ -7,10 +7,12 @@
 
 /* in the order of the help */
 static const struct ctl_command *const commands[] = {
-    &ctl_command_status,  &ctl_command_ops,     &ctl_command_stragglers, &ctl_command_why,
-    &ctl_command_emulate, &ctl_command_queues,  &ctl_command_plans,      &ctl_command_explain,
-    &ctl_command_fft,     &ctl_command_redist,  &ctl_command_bench,      &ctl_command_compare,
-    &ctl_command_filter,  &ctl_command_picture, &ctl_command_keygen,
+    &ctl_command_status,   &ctl_command_ops,    &ctl_command_stragglers, &ctl_command_why,
+    &ctl_command_jobs,     &ctl_command_groups, &ctl_command_doctor,     &ctl_command_ping,
+    &ctl_command_topology, &ctl_command_links,  &ctl_command_config,     &ctl_command_emulate,
+    &ctl_command_queues,   &ctl_command_plans,  &ctl_command_explain,    &ctl_command_fft,
+    &ctl_command_redist,   &ctl_command_bench,  &ctl_command_compare,    &ctl_command_filter,
+    &ctl_command_picture,  &ctl_command_keygen,
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
@@ -83,6 +85,39 @@ const char *ctl_no_option(const char *name)
     static char text[100];
     snprintf(text, sizeof text, "unknown option %.50s, or missing value", name);
     return text;
+}
+
+/* find_option returns the place of an option before --, or 0. */
+static int find_option(int argc, char **argv, const char *name)
+{
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], name) == 0)
+            return i;
+    return 0;
+}
+
+static void take(int *argc, char **argv, int at, int count)
+{
+    memmove(&argv[at], &argv[at + count], (size_t)(*argc - at - count) * sizeof *argv);
+    *argc -= count;
+}
+
+const char *ctl_take_option(int *argc, char **argv, const char *name)
+{
+    int at = find_option(*argc, argv, name);
+    if (at == 0 || at + 1 >= *argc)
+        return NULL;
+    const char *value = argv[at + 1];
+    take(argc, argv, at, 2);
+    return value;
+}
+
+bool ctl_take_flag(int *argc, char **argv, const char *name)
+{
+    int at = find_option(*argc, argv, name);
+    if (at)
+        take(argc, argv, at, 1);
+    return at != 0;
 }
 
 torus_context *ctl_open(const char *socket, int *code)

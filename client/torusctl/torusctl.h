@@ -4,6 +4,8 @@
 #ifndef TORUSCTL_H
 #define TORUSCTL_H
 
+#include <stdbool.h>
+
 #include "torus/torus.h"
 
 enum { EXIT_WELL = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_NO_DAEMON = 3 };
@@ -17,15 +19,22 @@ struct ctl_command {
     int (*run)(int argc, char **argv); /* argv[0] is the name; returns the exit code */
 };
 extern const struct ctl_command ctl_command_status, ctl_command_ops, ctl_command_stragglers,
-    ctl_command_why, ctl_command_queues, ctl_command_plans, ctl_command_emulate,
-    ctl_command_explain, ctl_command_fft, ctl_command_redist, ctl_command_bench,
-    ctl_command_compare, ctl_command_filter, ctl_command_picture, ctl_command_keygen;
+    ctl_command_why, ctl_command_jobs, ctl_command_groups, ctl_command_topology, ctl_command_links,
+    ctl_command_ping, ctl_command_doctor, ctl_command_config, ctl_command_queues, ctl_command_plans,
+    ctl_command_emulate, ctl_command_explain, ctl_command_fft, ctl_command_redist,
+    ctl_command_bench, ctl_command_compare, ctl_command_filter, ctl_command_picture,
+    ctl_command_keygen;
 
 /* ctl_usage prints the help of a subcommand and returns the exit code. `wrong`: a usage error; then
  * it prints the usage to stderr, after that sentence. */
 int ctl_usage(const char *name, const char *wrong);
 /* ctl_no_option returns the sentence for an unknown option; valid until the next call. */
 const char *ctl_no_option(const char *name);
+/* ctl_take_option removes an option and its value from the arguments, and returns the value; NULL
+ * if it is not there, or has no value. ctl_take_flag removes an option without a value, and returns
+ * whether it was there. Both leave the arguments from -- on alone. */
+const char *ctl_take_option(int *argc, char **argv, const char *name);
+bool ctl_take_flag(int *argc, char **argv, const char *name);
 /* ctl_open returns an open context. On an error it prints the sentence, sets the exit code and
  * returns NULL. `socket` NULL: the default. */
 torus_context *ctl_open(const char *socket, int *code);

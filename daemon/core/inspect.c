@@ -16,75 +16,14 @@
 #include "core/net/fabric.h"
 #include "core/net/router.h"
 #include "core/net/health.h"
+#include "inspect_machine.h"
+#include "inspect_page.h"
 
-/* struct page: the reply, which takes rows from number `cursor` on until it is full. */
-struct page {
-    struct td_core *core;
-    struct td_reply *reply;
-    uint64_t uid, at, cursor;
-    bool sees_all, full;
-    bool is_short;  /* for another node: the page fits TD_PAGE_BYTES_MAX */
-    uint32_t spent; /* then: bytes that the rows before the last take at most */
-};
-
-/* row_bytes returns how many bytes a row takes at most, encoded. */
-static uint32_t row_bytes(const struct td_status_row *row)
-{
-    enum { PLAIN = 260, ABSENT = 100 };
-    size_t text = 0;
-    if (row->kind == TD_ROW_PEER)
-        text = strlen(row->u.peer.endpoint) + strlen(row->u.peer.error);
-    else if (row->kind == TD_ROW_RECORD)
-        text = strlen(row->u.record.job) + strlen(row->u.record.text);
-    else if (row->kind == TD_ROW_JOB)
-        text = strlen(row->u.job.name) + row->u.job.ranks.bytes;
-    else if (row->kind == TD_ROW_OPERATION)
-        text = strlen(row->u.operation.job) + strlen(row->u.operation.call) +
-               row->u.operation.arrived.bytes + row->u.operation.absents * ABSENT;
-    else if (row->kind == TD_ROW_CLIENT)
-        text = strlen(row->u.client.program) + strlen(row->u.client.job);
-    else if (row->kind == TD_ROW_NODE)
-        text = strlen(row->u.node.endpoint);
-    return PLAIN + (uint32_t)text;
-}
-
-/* fits returns true if one more row of a kind, the largest one, fits a page for another node. */
-static bool fits(struct page *p, enum td_row_kind kind)
-{
-    enum { HEAD = 100, MOST = 950, MOST_WITH_RANKS = TD_BITMAP_BYTES_MAX + 1100 };
-    bool ranks = kind == TD_ROW_JOB || kind == TD_ROW_OPERATION;
-    uint32_t rows = p->reply->u.status.rows;
-    if (rows > 0)
-        p->spent += row_bytes(&p->reply->u.status.row[rows - 1]);
-    return HEAD + p->spent + (ranks ? MOST_WITH_RANKS : MOST) <= TD_PAGE_BYTES_MAX;
-}
-
-/* next_row returns the next row to fill in, of a kind, or NULL if the row is not on the page. */
-static struct td_status_row *next_row(struct page *p, enum td_row_kind kind)
-{
-    uint64_t at = p->at++;
-    if (at < p->cursor || p->full)
-        return NULL;
-    if (p->reply->u.status.rows == TD_STATUS_ROWS_MAX || (p->is_short && !fits(p, kind))) {
-        p->full = true;
-        p->reply->u.status.next = at;
-        return NULL;
-    }
-    struct td_status_row *row = &p->reply->u.status.row[p->reply->u.status.rows++];
-    *row = (struct td_status_row){.kind = kind};
-    return row;
-}
-
-static bool visible(const struct page *p, uint64_t uid)
-{
-    return p->sees_all || p->uid == uid;
-}
-
-static void list_peers(struct page *p)
+static void list_peers(struct td_page *p)
 {
     struct td_core *core = p->core;
     for (uint32_t n = 0; n < core->options.topology.nodes; n++) {
-        struct td_status_row *row = n == core->node ? NULL : next_row(p, TD_ROW_PEER);
+        struct td_status_row *row = n == core->node ? NULL : td_page_row(p, TD_ROW_PEER);
         if (!row)
             continue;
         enum td_peer_state state = td_health_state(core, n);
@@ -97,9 +36,9 @@ static void list_peers(struct page *p)
     }
 }
 
-static void client_row(struct page *p, struct td_row_client client, const struct td_client *c)
+static void client_row(struct td_page *p, struct td_row_client client, const struct td_client *c)
 {
-    struct td_status_row *row = next_row(p, TD_ROW_CLIENT);
+    struct td_status_row *row = td_page_row(p, TD_ROW_CLIENT);
     client.pid = c->pid;
     client.uid = c->uid;
     client.program = c->program;
@@ -125,13 +64,13 @@ static struct td_row_client joining_row(const struct td_core *core, const struct
         .job = j->name, .rank = j->rank == UINT32_MAX ? -1 : (int64_t)j->rank, .joining = true};
 }
 
-static void list_clients(struct page *p)
+static void list_clients(struct td_page *p)
 {
     struct td_core *core = p->core;
     for (int i = 0; i < TD_CLIENT_BUCKETS; i++)
         for (const struct td_client *c = core->clients->bucket[i]; c; c = c->next) {
             bool joined = false;
-            if (!visible(p, c->uid))
+            if (!td_page_shows(p, c->uid))
                 continue;
             for (const struct td_communicator *g = core->communicators; g; g = g->next)
                 for (uint32_t s = 0; s < g->ranks; s++)
@@ -144,19 +83,11 @@ static void list_clients(struct page *p)
         }
 }
 
-static uint8_t *bitmap(struct page *p, uint32_t size)
-{
-    uint8_t *bits = td_core_pad(p->core, td_bit_bytes(size));
-    if (bits)
-        memset(bits, 0, td_bit_bytes(size));
-    return bits;
-}
-
-static struct td_row_job *job_row(struct page *p, const char *name, uint64_t uid, uint32_t size,
+static struct td_row_job *job_row(struct td_page *p, const char *name, uint64_t uid, uint32_t size,
                                   uint8_t **bits)
 {
-    struct td_status_row *row = next_row(p, TD_ROW_JOB);
-    *bits = row ? bitmap(p, size) : NULL;
+    struct td_status_row *row = td_page_row(p, TD_ROW_JOB);
+    *bits = row ? td_page_bits(p, size) : NULL;
     if (!row)
         return NULL;
     row->u.job = (struct td_row_job){.name = name, .uid = uid, .size = size};
@@ -166,13 +97,13 @@ static struct td_row_job *job_row(struct page *p, const char *name, uint64_t uid
 }
 
 /* list_jobs lists all jobs on the registry, and jobs with local ranks or joins on the others. */
-static void list_jobs(struct page *p)
+static void list_jobs(struct td_page *p)
 {
     struct td_core *core = p->core;
     struct td_row_job *row = NULL;
     uint8_t *bits = NULL;
     for (const struct td_job *j = core->registry->jobs; j; j = j->next) {
-        if (!visible(p, j->uid) || !(row = job_row(p, j->name, j->uid, j->size, &bits)))
+        if (!td_page_shows(p, j->uid) || !(row = job_row(p, j->name, j->uid, j->size, &bits)))
             continue;
         for (uint32_t i = 0; i < j->joined; i++) {
             uint32_t rank = j->instance ? j->entry[i].rank : j->entry[i].asked;
@@ -186,13 +117,13 @@ static void list_jobs(struct page *p)
     if (td_succession_keeps(core))
         return;
     for (const struct td_communicator *c = core->communicators; c; c = c->next) {
-        if (!visible(p, c->uid) || !(row = job_row(p, c->name, c->uid, c->group.size, &bits)))
+        if (!td_page_shows(p, c->uid) || !(row = job_row(p, c->name, c->uid, c->group.size, &bits)))
             continue;
         row->joined = c->group.size;
         memset(bits, 0xff, td_bit_bytes(c->group.size));
     }
     for (const struct td_join *j = core->joins->first; j; j = j->next) {
-        if (!visible(p, j->uid) || !(row = job_row(p, j->name, j->uid, j->size, &bits)))
+        if (!td_page_shows(p, j->uid) || !(row = job_row(p, j->name, j->uid, j->size, &bits)))
             continue;
         row->joined = 1; /* this node knows of one */
         if (j->rank != UINT32_MAX)
@@ -201,10 +132,10 @@ static void list_jobs(struct page *p)
 }
 
 /* group_row returns a row of the OPERATIONS section with an empty set of ranks, or NULL. */
-static struct td_row_operation *group_row(struct page *p, const struct td_communicator *c,
+static struct td_row_operation *group_row(struct td_page *p, const struct td_communicator *c,
                                           const char *call, uint8_t **bits)
 {
-    struct td_status_row *row = next_row(p, TD_ROW_OPERATION);
+    struct td_status_row *row = td_page_row(p, TD_ROW_OPERATION);
     if (!row)
         return NULL;
     row->u.operation = (struct td_row_operation){.job = c->name,
@@ -212,7 +143,7 @@ static struct td_row_operation *group_row(struct page *p, const struct td_commun
                                                  .group = c->index,
                                                  .size = c->group.size,
                                                  .instance = c->instance};
-    if (!(*bits = bitmap(p, c->group.size)))
+    if (!(*bits = td_page_bits(p, c->group.size)))
         return NULL;
     row->u.operation.arrived = (struct td_bitmap){*bits, td_bit_bytes(c->group.size)};
     return &row->u.operation;
@@ -260,7 +191,7 @@ static void absent_rows(struct td_core *core, const struct td_communicator *c, c
     }
 }
 
-static void operation_row(struct page *p, const struct td_communicator *c,
+static void operation_row(struct td_page *p, const struct td_communicator *c,
                           const struct td_operation *o)
 {
     uint8_t *bits = NULL;
@@ -281,7 +212,8 @@ static void operation_row(struct page *p, const struct td_communicator *c,
         td_engine_progress(o, &row->steps_done, &row->steps);
 }
 
-static void shrink_row(struct page *p, const struct td_communicator *c, const struct td_shrink *s)
+static void shrink_row(struct td_page *p, const struct td_communicator *c,
+                       const struct td_shrink *s)
 {
     uint8_t *bits = NULL;
     struct td_row_operation *row = group_row(p, c, "shrink", &bits);
@@ -294,10 +226,10 @@ static void shrink_row(struct page *p, const struct td_communicator *c, const st
     row->running = s->accepted_round > 0;
 }
 
-static void list_operations(struct page *p)
+static void list_operations(struct td_page *p)
 {
     for (const struct td_communicator *c = p->core->communicators; c; c = c->next) {
-        if (!visible(p, c->uid))
+        if (!td_page_shows(p, c->uid))
             continue;
         for (uint64_t s = c->first_sequence; s < c->first_sequence + TD_GROUP_OPERATIONS_MAX; s++) {
             const struct td_operation *o = c->operation[s % TD_GROUP_OPERATIONS_MAX];
@@ -309,10 +241,10 @@ static void list_operations(struct page *p)
     }
 }
 
-static void list_node(struct page *p)
+static void list_node(struct td_page *p)
 {
     const struct td_core *core = p->core;
-    struct td_status_row *row = next_row(p, TD_ROW_NODE);
+    struct td_status_row *row = td_page_row(p, TD_ROW_NODE);
     if (row)
         row->u.node = (struct td_row_node){
             .node = core->node,
@@ -320,10 +252,10 @@ static void list_node(struct page *p)
             .endpoint = core->options.endpoints ? core->options.endpoints[core->node] : ""};
 }
 
-static void list_router(struct page *p, const struct td_router_counts *counts)
+static void list_router(struct td_page *p, const struct td_router_counts *counts)
 {
     const struct td_settings *s = &p->core->settings;
-    struct td_status_row *next = next_row(p, TD_ROW_ROUTER);
+    struct td_status_row *next = td_page_row(p, TD_ROW_ROUTER);
     if (!next)
         return;
     struct td_row_router *row = &next->u.router;
@@ -346,7 +278,7 @@ static void list_router(struct page *p, const struct td_router_counts *counts)
         row->number[TD_QUEUES_HELD_MAX + c] = counts->held_max[c];
 }
 
-static void list_queues(struct page *p)
+static void list_queues(struct td_page *p)
 {
     struct td_core *core = p->core;
     const struct td_router *router = core->fabric->router(core);
@@ -358,7 +290,7 @@ static void list_queues(struct page *p)
         struct td_fabric_port way;
         core->fabric->inspect(core, d, &way);
         struct td_status_row *next =
-            way.neighbour == core->node ? NULL : next_row(p, TD_ROW_DIRECTION);
+            way.neighbour == core->node ? NULL : td_page_row(p, TD_ROW_DIRECTION);
         if (!next)
             continue;
         struct td_row_direction *row = &next->u.direction;
@@ -377,25 +309,20 @@ static void list_queues(struct page *p)
     }
 }
 
-static void list_plans(struct page *p)
+static void list_plans(struct td_page *p)
 {
     bool (*row_at)(unsigned, struct td_row_plan *) = p->core->options.plan_row;
     struct td_row_plan row;
     for (unsigned i = 0; row_at && row_at(i, &row); i++) {
-        struct td_status_row *to = next_row(p, TD_ROW_PLAN);
+        struct td_status_row *to = td_page_row(p, TD_ROW_PLAN);
         if (to)
             to->u.plan = row;
     }
 }
 
-static uint64_t age(const struct page *p, td_time at)
+static void record_row(struct td_page *p, const struct td_waits_job *j)
 {
-    return p->core->now - at + 1; /* 0: it has not happened */
-}
-
-static void record_row(struct page *p, const struct td_waits_job *j)
-{
-    struct td_status_row *row = next_row(p, TD_ROW_RECORD);
+    struct td_status_row *row = td_page_row(p, TD_ROW_RECORD);
     if (!row)
         return;
     row->u.record =
@@ -403,18 +330,18 @@ static void record_row(struct page *p, const struct td_waits_job *j)
                                .uid = j->uid,
                                .instance = j->world,
                                .size = j->size,
-                               .formed_ns = age(p, j->formed_at),
-                               .ended_ns = j->groups ? 0 : age(p, j->ended_at),
+                               .formed_ns = td_page_age(p, j->formed_at),
+                               .ended_ns = j->groups ? 0 : td_page_age(p, j->ended_at),
                                .operations = j->operations,
                                .waited_ns = j->ns,
                                .error = j->error,
                                .text = j->text,
-                               .failed_ns = j->error == TD_OK ? 0 : age(p, j->failed_at)};
+                               .failed_ns = j->error == TD_OK ? 0 : td_page_age(p, j->failed_at)};
 }
 
-static void wait_row(struct page *p, uint64_t instance, const struct td_wait *w)
+static void wait_row(struct td_page *p, uint64_t instance, const struct td_wait *w)
 {
-    struct td_status_row *row = next_row(p, TD_ROW_WAIT);
+    struct td_status_row *row = td_page_row(p, TD_ROW_WAIT);
     if (row)
         row->u.wait = (struct td_row_wait){.instance = instance,
                                            .rank = w->rank,
@@ -427,7 +354,7 @@ static void wait_row(struct page *p, uint64_t instance, const struct td_wait *w)
 }
 
 /* list_segment_waits lists the sums of a group's segment that is not closed. */
-static void list_segment_waits(struct page *p, const struct td_communicator *c)
+static void list_segment_waits(struct td_page *p, const struct td_communicator *c)
 {
     const struct td_core_options *options = &p->core->options;
     struct td_wait w = {0};
@@ -443,11 +370,11 @@ static void list_segment_waits(struct page *p, const struct td_communicator *c)
         }
 }
 
-static void list_waits(struct page *p)
+static void list_waits(struct td_page *p)
 {
     for (uint32_t i = 0; i < TD_WAITS_JOBS_MAX; i++) {
         const struct td_waits_job *j = &p->core->waits[i];
-        if (!j->world || !visible(p, j->uid))
+        if (!j->world || !td_page_shows(p, j->uid))
             continue;
         record_row(p, j);
         for (uint32_t k = 0; k < TD_WAITS_ROWS; k++)
@@ -460,13 +387,14 @@ static void list_waits(struct page *p)
 }
 
 /* list fills in a page of a section. It returns false if the section is unknown. */
-static bool list(struct page *p, uint32_t section)
+static bool list(struct td_page *p, uint32_t section)
 {
     p->reply->u.status.section = section;
     p->reply->u.status.next = 0;
     p->reply->u.status.rows = 0;
     p->reply->u.status.page = NULL;
     p->reply->u.status.page_bytes = 0;
+    p->reply->u.status.took_ns = 0;
     switch (section) {
     case TD_STATUS_NODE:
         list_node(p);
@@ -492,6 +420,16 @@ static bool list(struct page *p, uint32_t section)
     case TD_STATUS_WAITS:
         list_waits(p);
         return true;
+    case TD_STATUS_LINKS:
+        td_inspect_links(p);
+        return true;
+    case TD_STATUS_GROUPS:
+        td_inspect_groups(p);
+        return true;
+    case TD_STATUS_SETTINGS:
+    case TD_STATUS_HOST:
+        td_inspect_facts(p, section);
+        return true;
     default:
         return false;
     }
@@ -505,12 +443,12 @@ bool td_inspect_sees_all(const struct td_core *core, const struct td_client *cli
 bool td_inspect_page(struct td_core *core, uint64_t uid, bool sees_all, uint32_t section,
                      uint64_t cursor, struct td_reply *reply)
 {
-    struct page p = {.core = core,
-                     .reply = reply,
-                     .uid = uid,
-                     .cursor = cursor,
-                     .sees_all = sees_all || uid == 0 || uid == core->options.uid,
-                     .is_short = true};
+    struct td_page p = {.core = core,
+                        .reply = reply,
+                        .uid = uid,
+                        .cursor = cursor,
+                        .sees_all = sees_all || uid == 0 || uid == core->options.uid,
+                        .is_short = true};
     memset(reply, 0, offsetof(struct td_reply, u));
     reply->kind = TD_REPLY_STATUS;
     reply->text = "";
@@ -521,11 +459,11 @@ void td_inspect_reply(struct td_core *core, const struct td_client *client,
                       const struct td_request *q)
 {
     struct td_reply *reply = td_reply_new(core, client->id, q->id, TD_REPLY_STATUS);
-    struct page p = {.core = core,
-                     .reply = reply,
-                     .uid = client->uid,
-                     .cursor = q->u.status.cursor,
-                     .sees_all = td_inspect_sees_all(core, client)};
+    struct td_page p = {.core = core,
+                        .reply = reply,
+                        .uid = client->uid,
+                        .cursor = q->u.status.cursor,
+                        .sees_all = td_inspect_sees_all(core, client)};
     if (list(&p, q->u.status.section))
         return;
     reply->kind = TD_REPLY_ERROR;

@@ -47,7 +47,11 @@ static void ask(struct td_core *core, const struct td_client *client, uint32_t n
     if (l->ticket && td_client_find(core, l->client))
         td_reply_error(core, l->client, l->request, TD_ERR_BUSY,
                        "later questions have taken the place of this one");
-    *l = (struct td_look){.ticket = ticket, .request = q->id, .client = client->id, .node = node};
+    *l = (struct td_look){.ticket = ticket,
+                          .request = q->id,
+                          .client = client->id,
+                          .node = node,
+                          .asked_at = core->now};
     struct td_message m = {.kind = TD_MESSAGE_LOOK};
     m.u.look = (struct td_message_look){.ticket = ticket,
                                         .uid = client->uid,
@@ -109,6 +113,7 @@ static void pass_on(struct td_core *core, uint32_t from, const struct td_message
     struct td_reply *r = td_reply_new(core, l->client, l->request, TD_REPLY_STATUS);
     memset(&r->u.status, 0, sizeof r->u.status);
     r->u.status.page = bytes;
+    r->u.status.took_ns = core->now - l->asked_at + 1;
     r->u.status.page_bytes = seen->page.bytes;
 }
 

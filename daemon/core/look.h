@@ -15,6 +15,7 @@ enum { TD_LOOKS_MAX = 256 };
 struct td_look {
     uint64_t ticket; /* 0: free */
     uint64_t request;
+    td_time asked_at;
     uint32_t client, node;
 };
 

@@ -9,6 +9,12 @@
 #include "model/settings.h"
 #include "model/topology.h"
 
+/* struct td_fact: something that the driver knows, by name. */
+struct td_fact {
+    char name[40], value[256], unit[16];
+    bool is_set, reloads; /* struct td_row_fact */
+};
+
 struct td_core_options {
     struct td_topology topology;
     uint32_t node;
@@ -33,6 +39,9 @@ struct td_core_options {
      * is unknown; NULL: all are unknown */
     char (*process_state)(uint64_t pid);
     void *driver; /* the argument of: */
+    /* fills in fact `at` of the section SETTINGS or HOST, and returns false behind the last one;
+     * NULL: both are empty */
+    bool (*fact)(void *driver, uint32_t section, unsigned at, struct td_fact *fact);
     /* reads from the segment of a group how many calls of a kind a rank was the last to make, and
      * how long the others waited for it then. It returns false if there is nothing; NULL: the
      * driver makes no segments */

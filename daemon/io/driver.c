@@ -13,6 +13,7 @@
 #include "io/clients/clients.h"
 #include "io/clients/process.h"
 #include "io/clients/segments.h"
+#include "io/config/config_facts.h"
 #include "io/control/peers.h"
 #include "io/control/peers_buffers.h"
 #include "io/control/peers_early.h"
@@ -21,6 +22,7 @@
 #include "io/control/peers_reload.h"
 #include "io/control/peers_send.h"
 #include "io/plans/plans.h"
+#include "host.h"
 #include "loop.h"
 #include "notify.h"
 #include "workers.h"
@@ -279,6 +281,21 @@ static void limit_regions(struct td_settings *settings)
     settings->regions_max = most;
 }
 
+static bool segment_waits(void *driver, uint32_t group, uint32_t rank, uint32_t kind,
+                          uint64_t *last, uint64_t *ns)
+{
+    return td_segments_waits(((struct td_loop *)driver)->segments, group, rank, kind, last, ns);
+}
+
+/* fact tells torusctl of the settings, and of the host. */
+static bool fact(void *driver, uint32_t section, unsigned at, struct td_fact *fact)
+{
+    const struct td_loop *loop = driver;
+    if (section == TD_STATUS_SETTINGS)
+        return td_config_fact(loop->config, td_peers_security(loop->peers), at, fact);
+    return td_host_fact(loop, at, fact);
+}
+
 static bool start_core(struct td_loop *loop)
 {
     const struct td_config *c = loop->config;
@@ -300,10 +317,11 @@ static bool start_core(struct td_loop *loop)
                                       .plan_row = td_plans_row,
                                       .encode_page = td_wire_encode_page,
                                       .process_state = td_process_state,
-                                      .segment_waits = td_segments_waits};
+                                      .driver = loop,
+                                      .fact = fact,
+                                      .segment_waits = segment_waits};
     loop->regions = td_regions_create(c->settings.scratch_bytes, c->settings.region_bytes_max);
     loop->segments = loop->regions ? td_segments_create(loop->regions) : NULL;
-    options.driver = loop->segments;
     limit_regions(&options.settings);
     if (loop->segments && td_core_create(&loop->core, &options) == TD_OK)
         return true;

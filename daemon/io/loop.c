@@ -162,6 +162,7 @@ bool td_loop_init(struct td_loop *loop, const struct td_config *config,
                   const struct td_loop_upcalls *upcalls, void *driver)
 {
     *loop = (struct td_loop){.config = config,
+                             .began = td_loop_now(),
                              .upcalls = upcalls,
                              .driver = driver,
                              .incarnation = td_loop_random(),

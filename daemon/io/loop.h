@@ -36,6 +36,7 @@ struct td_loop_upcalls {
 struct td_loop {
     uv_loop_t uv;
     const struct td_config *config;
+    td_time began; /* when the daemon started */
     struct td_core *core;
     struct td_actions *actions;
     const struct td_loop_upcalls *upcalls;

@@ -127,9 +127,13 @@ enum td_status_section {
     TD_STATUS_CLIENTS,
     TD_STATUS_JOBS,
     TD_STATUS_OPERATIONS,
-    TD_STATUS_QUEUES, /* routed fabric: the node's row, then one row per direction of travel */
-    TD_STATUS_PLANS,  /* of 1-D transforms, by shape */
-    TD_STATUS_WAITS,  /* of each job, also of jobs that are over: its RECORD, then its WAITs */
+    TD_STATUS_QUEUES,     /* routed fabric: the node's row, then one row per direction of travel */
+    TD_STATUS_PLANS,      /* of 1-D transforms, by shape */
+    TD_STATUS_WAITS,      /* of each job, also of jobs that are over: its RECORD, then its WAITs */
+    TD_STATUS_LINKS = 10, /* connections to other nodes: LINKs */
+    TD_STATUS_GROUPS,     /* that have ranks on this node: GROUPs */
+    TD_STATUS_SETTINGS,   /* of the daemon: FACTs, which the driver has */
+    TD_STATUS_HOST,       /* what the daemon runs on, for torusctl doctor: FACTs of the driver */
 };
 
 /* Numbers of a router: */
@@ -200,6 +204,9 @@ enum td_row_kind {
     TD_ROW_PLAN,
     TD_ROW_RECORD,
     TD_ROW_WAIT,
+    TD_ROW_LINK,
+    TD_ROW_GROUP,
+    TD_ROW_FACT,
 };
 
 struct td_row_node {
@@ -291,6 +298,42 @@ struct td_row_plan {
     uint64_t number[TD_PLAN_NUMBERS];
 };
 
+/* struct td_row_link: the way from this node to one that it connects to. */
+struct td_row_link {
+    uint32_t neighbour;
+    enum td_peer_state health;
+    bool up;           /* the connection */
+    bool neighbours;   /* the two nodes are neighbours in the torus */
+    uint64_t since_ns; /* since it came up, or went down; 0: neither has happened */
+    uint64_t packets, bytes, repeated, resumes; /* sent to the neighbour; bytes: of payload */
+    uint64_t silent_ns;                         /* since its last message; 0: none has come */
+    const char *error;                          /* why it is not up */
+};
+
+/* enum td_group_state: of a row, as users see it. */
+enum td_group_state { TD_GROUP_ACTIVE, TD_GROUP_PARTED, TD_GROUP_BROKEN };
+
+/* struct td_row_group: a group that has ranks on this node. */
+struct td_row_group {
+    const char *job;
+    uint64_t uid, instance, world; /* world: the instance of its job */
+    uint32_t index, size;          /* index: 0 for the job, TD_GROUP_MADE for any other */
+    enum td_group_state condition;
+    td_err error; /* of a broken group: */
+    const char *text;
+    uint64_t done;              /* operations by request that are over */
+    uint32_t in_flight;         /* operations on record */
+    uint64_t age_ns;            /* since its job formed; 0: not known */
+    struct td_bitmap job_ranks; /* the ranks in the job, [TD_JOB_RANKS_MAX] at most */
+};
+
+/* struct td_row_fact: something that the driver of a node knows, by name. */
+struct td_row_fact {
+    const char *name, *value, *unit; /* unit: such as bytes or ns, or "" */
+    bool is_set;                     /* a setting: by the configuration, else it is the default */
+    bool reloads;                    /* a setting: a reload changes it, else a restart does */
+};
+
 /* struct td_status_row: one line of a section. */
 struct td_status_row {
     enum td_row_kind kind;
@@ -305,6 +348,9 @@ struct td_status_row {
         struct td_row_plan plan;
         struct td_row_record record;
         struct td_row_wait wait;
+        struct td_row_link link;
+        struct td_row_group group;
+        struct td_row_fact fact;
     } u;
 };
 
@@ -351,6 +397,7 @@ struct td_reply {
             /* a page of another node, encoded, instead of all of these; only inside the daemon */
             const uint8_t *page;
             uint32_t page_bytes;
+            uint64_t took_ns; /* until the page of another node was here; 0: it is of this node */
         } status;
     } u;
 };

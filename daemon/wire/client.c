@@ -511,6 +511,7 @@ size_t td_wire_encode_reply(const struct td_reply *r, uint8_t *bytes, size_t siz
             rows[i] = &row[i].row;
         }
         m.n_row = r->u.status.rows;
+        m.took_ns = r->u.status.took_ns;
         m.row = rows;
         break;
     case TD_REPLY_ERROR:
@@ -600,6 +601,7 @@ td_err td_wire_decode_reply(const uint8_t *bytes, size_t size, struct td_wire_me
     case TD_REPLY_STATUS:
         r->u.status.section = m->section;
         r->u.status.next = m->next;
+        r->u.status.took_ns = m->took_ns;
         good = m->n_row <= TD_STATUS_ROWS_MAX;
         for (size_t i = 0; good && i < m->n_row; i++)
             good = td_wire_get_row(m->row[i], memory, &r->u.status.row[i]);

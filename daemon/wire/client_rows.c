@@ -79,6 +79,47 @@ static void put_wait(const struct td_row_wait *r, Torus__Client__RowWait *m)
     m->longest_ns = r->longest_ns;
 }
 
+static void put_link(const struct td_row_link *r, Torus__Client__RowLink *m)
+{
+    m->neighbour = r->neighbour;
+    m->state = r->health;
+    m->up = r->up;
+    m->neighbours = r->neighbours;
+    m->since_ns = r->since_ns;
+    m->packets = r->packets;
+    m->bytes = r->bytes;
+    m->repeated_packets = r->repeated;
+    m->resumes = r->resumes;
+    m->silent_ns = r->silent_ns;
+    m->error = td_wire_string(r->error);
+}
+
+static void put_group(const struct td_row_group *r, Torus__Client__RowGroup *m)
+{
+    m->job = td_wire_string(r->job);
+    m->uid = r->uid;
+    m->instance = r->instance;
+    m->world = r->world;
+    m->index = r->index;
+    m->size = r->size;
+    m->condition = r->condition;
+    m->error = r->error;
+    m->text = td_wire_string(r->text);
+    m->done = r->done;
+    m->in_flight = r->in_flight;
+    m->age_ns = r->age_ns;
+    m->job_ranks = td_wire_put_bitmap(&r->job_ranks);
+}
+
+static void put_fact(const struct td_row_fact *r, Torus__Client__RowFact *m)
+{
+    m->name = td_wire_string(r->name);
+    m->value = td_wire_string(r->value);
+    m->unit = td_wire_string(r->unit);
+    m->is_set = r->is_set;
+    m->reloads = r->reloads;
+}
+
 static void put_operation(const struct td_row_operation *r, Torus__Client__RowOperation *m)
 {
     m->instance = r->instance;
@@ -166,6 +207,18 @@ void td_wire_put_row(const struct td_status_row *row, struct td_wire_row *to)
         PUT(WAIT, wait);
         put_wait(&row->u.wait, &to->body.wait);
         return;
+    case TD_ROW_LINK:
+        PUT(LINK, link);
+        put_link(&row->u.link, &to->body.link);
+        return;
+    case TD_ROW_GROUP:
+        PUT(GROUP, group);
+        put_group(&row->u.group, &to->body.group);
+        return;
+    case TD_ROW_FACT:
+        PUT(FACT, fact);
+        put_fact(&row->u.fact, &to->body.fact);
+        return;
     }
 }
 
@@ -240,6 +293,39 @@ static void get_wait(const Torus__Client__RowWait *m, struct td_row_wait *r)
                               .last = m->last,
                               .waited_ns = m->waited_ns,
                               .longest_ns = m->longest_ns};
+}
+
+static bool get_link(const Torus__Client__RowLink *m, struct td_row_link *r)
+{
+    *r = (struct td_row_link){.neighbour = m->neighbour,
+                              .health = (enum td_peer_state)m->state,
+                              .up = m->up,
+                              .neighbours = m->neighbours,
+                              .since_ns = m->since_ns,
+                              .packets = m->packets,
+                              .bytes = m->bytes,
+                              .repeated = m->repeated_packets,
+                              .resumes = m->resumes,
+                              .silent_ns = m->silent_ns,
+                              .error = m->error};
+    return m->state <= TD_PEER_UNKNOWN;
+}
+
+static bool get_group(const Torus__Client__RowGroup *m, struct td_row_group *r)
+{
+    *r = (struct td_row_group){.job = m->job,
+                               .uid = m->uid,
+                               .instance = m->instance,
+                               .world = m->world,
+                               .index = m->index,
+                               .size = m->size,
+                               .condition = (enum td_group_state)m->condition,
+                               .done = m->done,
+                               .in_flight = m->in_flight,
+                               .age_ns = m->age_ns};
+    return m->condition <= TD_GROUP_BROKEN &&
+           td_wire_get_bitmap(&m->job_ranks, TD_BITMAP_BYTES_MAX, &r->job_ranks) &&
+           td_wire_get_ending(m->error, m->text, &r->error, &r->text);
 }
 
 static bool get_operation(const Torus__Client__RowOperation *m, struct td_wire_memory *memory,
@@ -319,6 +405,17 @@ bool td_wire_get_row(const Torus__Client__Row *m, struct td_wire_memory *memory,
     case TORUS__CLIENT__ROW__BODY_WAIT:
         row->kind = TD_ROW_WAIT;
         get_wait(m->wait, &row->u.wait);
+        return true;
+    case TORUS__CLIENT__ROW__BODY_LINK:
+        row->kind = TD_ROW_LINK;
+        return get_link(m->link, &row->u.link);
+    case TORUS__CLIENT__ROW__BODY_GROUP:
+        row->kind = TD_ROW_GROUP;
+        return get_group(m->group, &row->u.group);
+    case TORUS__CLIENT__ROW__BODY_FACT:
+        row->kind = TD_ROW_FACT;
+        row->u.fact = (struct td_row_fact){m->fact->name, m->fact->value, m->fact->unit,
+                                           m->fact->is_set, m->fact->reloads};
         return true;
     case TORUS__CLIENT__ROW__BODY__NOT_SET:
     case _TORUS__CLIENT__ROW__BODY__CASE_IS_INT_SIZE:

@@ -21,6 +21,9 @@ struct td_wire_row {
         Torus__Client__RowPlan plan;
         Torus__Client__RowRecord record;
         Torus__Client__RowWait wait;
+        Torus__Client__RowLink link;
+        Torus__Client__RowGroup group;
+        Torus__Client__RowFact fact;
     } body;
     Torus__Client__Absent absent[TD_ROW_ABSENTS_MAX], *absents[TD_ROW_ABSENTS_MAX];
 };

@@ -319,9 +319,10 @@ class Emulation(unittest.TestCase):
     def queues_after(self, shape, count, *options):
         """Returns the queues of every node after an all-to-all of `count` integers per pair."""
         done = emulate(shape, "--fabric", "routed", *options, "--", "sh", "-c",
-                       f"{CHECK} alltoall {count} && {CTL} queues --json | tr -d '\\n'; echo")
+                       f"{CHECK} alltoall {count} && {CTL} queues --here --json | tr -d '\\n'; echo")
         self.assertEqual(done.returncode, 0, done.stderr)
-        return [json.loads(line.split("] ", 1)[1]) for line in done.stdout.splitlines()]
+        return [json.loads(line.split("] ", 1)[1])["nodes"][0]
+                for line in done.stdout.splitlines()]
 
     def test_queues_stay_within_their_bounds_whatever_the_size(self):
         # few credits; 64 KiB and 1 MiB per pair
@@ -349,7 +350,7 @@ class Emulation(unittest.TestCase):
         rate = 500000  # 36 of them are what the busiest of machines can carry
         done = emulate("3x3", "--fabric", "routed", "--link-rate", "500kB/s", "--set",
                        "network.packet=8 KiB", "--", "sh", "-c",
-                       f"date +%s.%N; {CHECK} alltoall 40000 && date +%s.%N && {CTL} queues --json"
+                       f"date +%s.%N; {CHECK} alltoall 40000 && date +%s.%N && {CTL} queues --here --json"
                        " | tr -d '\\n'; echo")
         self.assertEqual(done.returncode, 0, done.stderr)
         ranks = {}
@@ -357,7 +358,8 @@ class Emulation(unittest.TestCase):
             rank, text = line.split(" ", 1)
             ranks.setdefault(rank, []).append(json.loads(text))
         # the busiest link takes about one second; processes start and end in addition
-        least = max(link["bytes"] for rank in ranks.values() for link in rank[2]["links"]) / rate
+        least = max(link["bytes"] for rank in ranks.values()
+                    for link in rank[2]["nodes"][0]["links"]) / rate
         taken = max(rank[1] for rank in ranks.values()) - min(rank[0] for rank in ranks.values())
         self.assertGreater(least, 0.9)
         self.assertGreater(taken, least - 8192 / rate)
@@ -378,7 +380,7 @@ class Emulation(unittest.TestCase):
         [node] = [n for n in self.queues_after("2x3m", 1) if n["node"] == 0]
         self.assertEqual([(l["direction"], l["neighbour"], l["state"]) for l in node["links"]],
                          [("0+", 3, "up"), ("0-", 3, "up"), ("1+", 1, "up")])
-        self.assertEqual(list(node), ["version", "node", "fabric", "packet_bytes", "link_rate",
+        self.assertEqual(list(node), ["node", "fabric", "packet_bytes", "link_rate",
                                       "slots", "fifo_slots", "queues", "queue_slots", "queued",
                                       "queued_max", "fifo_max", "held_max", "links"])
         for link in node["links"]:
@@ -391,7 +393,8 @@ class Emulation(unittest.TestCase):
                        f"{CTL} queues --watch --json | head -n 2; {CTL} queues")
         self.assertEqual(done.returncode, 0, done.stderr)
         first, second, *table = done.stdout.splitlines()
-        self.assertEqual((json.loads(first)["fabric"], json.loads(second)["node"]), ("routed", 0))
+        self.assertEqual(json.loads(first)["nodes"][0]["fabric"], "routed")
+        self.assertEqual([node["node"] for node in json.loads(second)["nodes"]], [0, 1])
         self.assertRegex("\n".join(table), "fullest channel, escape .*\\n\\nLINKS .*\\ndirection ")
 
     def test_the_direct_fabric_has_no_queues(self):
@@ -399,8 +402,8 @@ class Emulation(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         said, form = done.stdout.split("\n", 1)
         self.assertIn("direct fabric, which has no queues", said)
-        self.assertEqual(json.loads(form),
-                         {"version": 1, "node": 0, "fabric": "direct", "links": []})
+        self.assertEqual(json.loads(form), {"version": 2, "node": 0, "silent": [], "nodes": [
+            {"node": n, "fabric": "direct", "links": []} for n in (0, 1)]})
 
     def test_without_a_daemon_the_code_is_3(self):
         environment = dict(os.environ, TORUS_SOCKET="/nonexistent/torusd.sock")

@@ -111,6 +111,21 @@ static void look_at_row(const struct td_status_row *row)
         look(row->u.record.job);
         look(row->u.record.text);
         return;
+    case TD_ROW_LINK:
+        assert_true(row->u.link.health <= TD_PEER_UNKNOWN);
+        look(row->u.link.error);
+        return;
+    case TD_ROW_GROUP:
+        assert_true(row->u.group.condition <= TD_GROUP_BROKEN);
+        look(row->u.group.job);
+        look(row->u.group.text);
+        look_at_bytes(row->u.group.job_ranks.bits, row->u.group.job_ranks.bytes);
+        return;
+    case TD_ROW_FACT:
+        look(row->u.fact.name);
+        look(row->u.fact.value);
+        look(row->u.fact.unit);
+        return;
     case TD_ROW_WAIT:
     case TD_ROW_DIRECTION:
         return;

@@ -269,7 +269,7 @@ static struct td_row_operation some_operation(void)
 
 static struct td_status_row some_row(void)
 {
-    struct td_status_row row = {.kind = (enum td_row_kind)(1 + below(TD_ROW_WAIT))};
+    struct td_status_row row = {.kind = (enum td_row_kind)(1 + below(TD_ROW_FACT))};
     switch (row.kind) {
     case TD_ROW_NODE:
         row.u.node = (struct td_row_node){wide32(), wide32(), text(100)};
@@ -333,6 +333,38 @@ static struct td_status_row some_row(void)
                                           .last = wide(),
                                           .waited_ns = wide(),
                                           .longest_ns = wide()};
+        break;
+    case TD_ROW_LINK:
+        row.u.link = (struct td_row_link){.neighbour = wide32(),
+                                          .health = (enum td_peer_state)below(TD_PEER_UNKNOWN + 1),
+                                          .up = below(2) == 1,
+                                          .neighbours = below(2) == 1,
+                                          .since_ns = wide(),
+                                          .packets = wide(),
+                                          .bytes = wide(),
+                                          .repeated = wide(),
+                                          .resumes = wide(),
+                                          .silent_ns = wide(),
+                                          .error = text(150)};
+        break;
+    case TD_ROW_GROUP:
+        row.u.group = (struct td_row_group){.job = text(TD_NAME_MAX - 1),
+                                            .uid = wide(),
+                                            .instance = draw(),
+                                            .world = draw(),
+                                            .index = wide32(),
+                                            .size = (uint32_t)below(TD_JOB_RANKS_MAX + 1),
+                                            .condition = (enum td_group_state)below(3),
+                                            .error = some_error(),
+                                            .text = text(200),
+                                            .done = wide(),
+                                            .in_flight = wide32(),
+                                            .age_ns = wide()};
+        row.u.group.job_ranks = some_ranks(row.u.group.size);
+        break;
+    case TD_ROW_FACT:
+        row.u.fact =
+            (struct td_row_fact){text(40), text(200), text(10), below(2) == 1, below(2) == 1};
         break;
     }
     return row;

@@ -221,6 +221,38 @@ static void same_wait(const struct td_row_wait *a, const struct td_row_wait *b)
     SAME(longest_ns);
 }
 
+static void same_link(const struct td_row_link *a, const struct td_row_link *b)
+{
+    SAME(neighbour);
+    SAME(health);
+    SAME(up);
+    SAME(neighbours);
+    SAME(since_ns);
+    SAME(packets);
+    SAME(bytes);
+    SAME(repeated);
+    SAME(resumes);
+    SAME(silent_ns);
+    SAME_TEXT(error);
+}
+
+static void same_group(const struct td_row_group *a, const struct td_row_group *b)
+{
+    SAME_TEXT(job);
+    SAME(uid);
+    SAME(instance);
+    SAME(world);
+    SAME(index);
+    SAME(size);
+    SAME(condition);
+    SAME(error);
+    SAME_TEXT(text);
+    SAME(done);
+    SAME(in_flight);
+    SAME(age_ns);
+    same_set(&a->job_ranks, &b->job_ranks);
+}
+
 static void same_row(const struct td_status_row *a, const struct td_status_row *b)
 {
     SAME(kind);
@@ -281,6 +313,19 @@ static void same_row(const struct td_status_row *a, const struct td_status_row *
         break;
     case TD_ROW_WAIT:
         same_wait(&a->u.wait, &b->u.wait);
+        break;
+    case TD_ROW_LINK:
+        same_link(&a->u.link, &b->u.link);
+        break;
+    case TD_ROW_GROUP:
+        same_group(&a->u.group, &b->u.group);
+        break;
+    case TD_ROW_FACT:
+        SAME_TEXT(u.fact.name);
+        SAME_TEXT(u.fact.value);
+        SAME_TEXT(u.fact.unit);
+        SAME(u.fact.is_set);
+        SAME(u.fact.reloads);
         break;
     }
 }

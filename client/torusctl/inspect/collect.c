@@ -59,8 +59,7 @@ static json_t *operation_json(const struct td_row_operation *r)
                      "instance", (json_int_t)r->instance);
 }
 
-/* row_json returns a row, or NULL if its kind is not one of those that are listed here. */
-static json_t *row_json(const struct td_status_row *row)
+json_t *ins_state_json(const struct td_status_row *row)
 {
     switch (row->kind) {
     case TD_ROW_PEER:
@@ -77,6 +76,9 @@ static json_t *row_json(const struct td_status_row *row)
     case TD_ROW_PLAN:
     case TD_ROW_RECORD:
     case TD_ROW_WAIT:
+    case TD_ROW_LINK:
+    case TD_ROW_GROUP:
+    case TD_ROW_FACT:
         break;
     }
     return NULL;
@@ -114,12 +116,20 @@ static void add_silence(const json_t *peers, json_t *silent)
     }
 }
 
+void ins_add_silence(struct ins_machine *m)
+{
+    json_t *peers =
+        json_array_size(m->silent) ? ins_rows(m->c, TD_STATUS_PEERS, ins_state_json) : NULL;
+    add_silence(peers, m->silent);
+    json_decref(peers);
+}
+
 json_t *ins_collect(struct ins_machine *m)
 {
-    json_t *all = json_object(), *peers = ins_rows(m->c, TD_STATUS_PEERS, row_json),
-           *clients = peers ? ins_machine_rows(m, TD_STATUS_CLIENTS, row_json) : NULL,
-           *jobs = clients ? ins_machine_rows(m, TD_STATUS_JOBS, row_json) : NULL,
-           *operations = jobs ? ins_machine_rows(m, TD_STATUS_OPERATIONS, row_json) : NULL;
+    json_t *all = json_object(), *peers = ins_rows(m->c, TD_STATUS_PEERS, ins_state_json),
+           *clients = peers ? ins_machine_rows(m, TD_STATUS_CLIENTS, ins_state_json) : NULL,
+           *jobs = clients ? ins_machine_rows(m, TD_STATUS_JOBS, ins_state_json) : NULL,
+           *operations = jobs ? ins_machine_rows(m, TD_STATUS_OPERATIONS, ins_state_json) : NULL;
     bool good = operations != NULL;
     describe(m->c, all);
     if (good) {

@@ -11,6 +11,8 @@
 /* ins_collect returns the peers of this node, and the clients, jobs and operations of all nodes
  * that answer; NULL on an error, which torus_last_error has. */
 json_t *ins_collect(struct ins_machine *m);
+/* ins_add_silence adds to each node that has not answered when its last message came here. */
+void ins_add_silence(struct ins_machine *m);
 /* ins_is_late returns true if an operation has waited for ranks for 10 s. */
 bool ins_is_late(const json_t *operation);
 
@@ -22,6 +24,7 @@ bool ins_is_late(const json_t *operation);
     "  --json               print the result as JSON\n"                                            \
     "  --socket PATH        socket of the daemon (default: the search order of libtorus(3))\n"
 extern const char ins_options[];
+#define INS_ARGUMENTS "[--here] [--timeout SECONDS] [--watch] [--json] [--socket PATH]"
 
 /* struct ins_choices: these options. */
 struct ins_choices {
@@ -32,6 +35,8 @@ struct ins_choices {
 /* ins_read_choices reads the options, and one word without a dash if `word` is not NULL. It returns
  * NULL, or the argument that is wrong. */
 const char *ins_read_choices(int argc, char **argv, struct ins_choices *o, const char **word);
+/* ins_state_json makes the JSON of a row of the clients, jobs or operations; NULL of any other. */
+json_t *ins_state_json(const struct td_status_row *row);
 /* ins_pause waits for a second, and clears a terminal, between two rounds of --watch. */
 void ins_pause(void);
 typedef void ins_print_fn(const struct ins_machine *m, json_t *all, bool as_json);

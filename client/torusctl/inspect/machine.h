@@ -18,6 +18,7 @@ struct ins_machine {
     int64_t deadline_ns; /* CLOCK_MONOTONIC: of the section */
     double timeout_s;    /* of a section: nodes that miss it are not asked again */
     bool here;           /* only this node is asked */
+    bool compact;        /* JSON objects take one line */
     json_t *silent;      /* [{node, error, silent_ns}]: nodes that have not answered */
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* torusctl plans: the plans of 1-D transforms in the node's daemon. */
+/* torusctl plans: the plans of 1-D transforms in the daemons. */
 #include <jansson.h>
 #include <libsmartcols.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "compute/fft/fft.h"
-#include "libtorus/status.h"
+#include "rounds.h"
 #include "torusctl/torusctl.h"
 
 /* struct number_field: JSON key of a number of a row. */
@@ -45,8 +45,11 @@ static const char *effort_name(const struct td_row_plan *row)
     }
 }
 
-static json_t *row_json(const struct td_row_plan *row)
+static json_t *row_json(const struct td_status_row *of)
 {
+    const struct td_row_plan *row = &of->u.plan;
+    if (of->kind != TD_ROW_PLAN)
+        return NULL;
     json_t *plan =
         json_pack("{s:s s:s s:i s:b s:s s:I}", "kind", row->kind, "precision", row->precision,
                   "sign", (int)row->sign, "in_place", (int)row->number[TD_PLAN_IN_PLACE], "effort",
@@ -90,6 +93,7 @@ static void age_text(json_int_t s, char *text, size_t size)
 
 /* Columns. A two-loop batch is 4 x 16; a stride that differs before and after is 1 > 64. */
 enum {
+    NODE,
     KIND,
     LENGTH,
     BATCH,
@@ -118,6 +122,7 @@ static void add_line(struct libscols_table *t, const json_t *plan)
     const size_t size = sizeof text[0];
     const char *kind = json_string_value(json_object_get(plan, "kind"));
     const char *sign = get(plan, "sign") > 0 ? " inverse" : "";
+    snprintf(text[NODE], size, "%lld", (long long)get(plan, "node"));
     snprintf(text[KIND], size, "%s %s%s", kind,
              json_string_value(json_object_get(plan, "precision")), sign);
     snprintf(text[LENGTH], size, "%lld", (long long)get(plan, "length"));
@@ -140,9 +145,9 @@ static void add_line(struct libscols_table *t, const json_t *plan)
 
 static void print_table(const json_t *plans)
 {
-    static const char *const name[COLUMNS] = {"KIND",     "POINTS", "ROWS", "STRIDE",
-                                              "DISTANCE", "EFFORT", "USES", "ESTIMATED",
-                                              "MEASURED", "TOOK",   "AGE"};
+    static const char *const name[COLUMNS] = {"NODE",      "KIND",     "POINTS", "ROWS",
+                                              "STRIDE",    "DISTANCE", "EFFORT", "USES",
+                                              "ESTIMATED", "MEASURED", "TOOK",   "AGE"};
     if (json_array_size(plans) == 0) {
         puts("no plans yet");
         return;
@@ -180,61 +185,41 @@ static json_t *sorted(json_t *plans)
     return list;
 }
 
-/* collect returns all plans; NULL on an error. */
-static json_t *collect(torus_context *c)
+static int show(struct ins_machine *m, const struct ins_choices *o, const char *word)
 {
-    static struct td_reply reply;
-    json_t *plans = json_array();
-    struct tl_listing listing = {0};
-    do {
-        if (tl_status_next(c, TD_STATUS_PLANS, &listing, &reply) != TORUS_OK) {
-            json_decref(plans);
-            return NULL;
-        }
-        for (uint32_t i = 0; i < reply.u.status.rows; i++)
-            if (reply.u.status.row[i].kind == TD_ROW_PLAN)
-                json_array_append_new(plans, row_json(&reply.u.status.row[i].u.plan));
-    } while (listing.cursor);
-    return json_pack("{s:i s:o}", "version", 1, "plans", sorted(plans));
+    json_t *plans = ins_machine_rows(m, TD_STATUS_PLANS, row_json), *plan = NULL;
+    size_t i = 0;
+    (void)word;
+    if (!plans)
+        return INS_LOST;
+    ins_add_silence(m);
+    plans = sorted(plans);
+    json_array_foreach(plans, i, plan)
+    {
+        json_object_set(plan, "node", json_object_get(plan, "at"));
+        json_object_del(plan, "at");
+    }
+    if (o->as_json) {
+        json_t *all = ins_begin(m, 2);
+        json_object_set(all, "plans", plans);
+        ins_end(m, all);
+    } else {
+        ins_machine_print_silent(m);
+        print_table(plans);
+    }
+    json_decref(plans);
+    return EXIT_WELL;
 }
 
 static int run_plans(int argc, char **argv)
 {
-    const char *socket = NULL;
-    bool as_json = false;
-    int code = EXIT_WELL;
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--json") == 0)
-            as_json = true;
-        else if (strcmp(argv[i], "--socket") == 0 && i + 1 < argc)
-            socket = argv[++i];
-        else
-            return ctl_usage("plans", ctl_no_option(argv[i]));
-    }
-    torus_context *c = ctl_open(socket, &code);
-    if (!c)
-        return code;
-    json_t *all = collect(c);
-    if (!all)
-        fprintf(stderr, "torusctl plans: %s\n", torus_last_error(c));
-    else if (as_json)
-        json_dumpf(all, stdout, JSON_INDENT(2));
-    else
-        print_table(json_object_get(all, "plans"));
-    if (all && as_json)
-        putchar('\n');
-    torus_close(c);
-    code = all && fflush(stdout) == 0 ? EXIT_WELL : EXIT_FAILED;
-    json_decref(all);
-    return code;
+    return ins_run(argc, argv, false, show);
 }
 
 const struct ctl_command ctl_command_plans = {
     .name = "plans",
-    .arguments = "[--json] [--socket PATH]",
-    .what = "list the node's plans of 1-D transforms: effort and execution time",
-    .options =
-        "  --json               print the result as JSON\n"
-        "  --socket PATH        socket of the daemon (default: the search order of libtorus(3))\n",
+    .arguments = INS_ARGUMENTS,
+    .what = "list the plans of 1-D transforms: effort and execution time",
+    .options = ins_options,
     .run = run_plans,
 };

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* torusctl queues: the router of the node's daemon, on the routed fabric. */
+/* torusctl queues: the routers of the nodes, on the routed fabric. */
 #include <jansson.h>
 #include <libsmartcols.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "model/program.h"
 #include "model/settings.h"
-#include "libtorus/status.h"
+#include "rounds.h"
 #include "torusctl/torusctl.h"
 #include "base/quantity.h"
 
@@ -51,8 +49,8 @@ static json_t *node_json(const struct td_row_router *row)
                   {"fifo_max", TD_QUEUES_FIFO_MAX}};
     bool routed =
         row->numbers == TD_QUEUES_NUMBERS && row->number[TD_QUEUES_FABRIC] == TD_FABRIC_ROUTED;
-    json_t *all = json_pack("{s:i s:i s:s}", "version", 1, "node", (int)row->node, "fabric",
-                            routed ? "routed" : "direct");
+    json_t *all =
+        json_pack("{s:i s:s}", "node", (int)row->node, "fabric", routed ? "routed" : "direct");
     for (size_t i = 0; routed && i < sizeof fields / sizeof fields[0]; i++)
         json_object_set_new(all, fields[i].name, number(row->number, fields[i].which));
     if (routed)
@@ -74,26 +72,33 @@ static json_t *link_json(const struct td_row_direction *row)
         "resumes", number(row->number, TD_WAY_RESUMES));
 }
 
-/* collect returns the router and its links; NULL on an error. */
-static json_t *collect(torus_context *c)
+static json_t *row_json(const struct td_status_row *row)
 {
-    json_t *all = NULL;
-    struct tl_listing listing = {0};
-    do {
-        static struct td_reply reply;
-        if (tl_status_next(c, TD_STATUS_QUEUES, &listing, &reply) != TORUS_OK) {
-            json_decref(all);
-            return NULL;
-        }
-        for (uint32_t i = 0; i < reply.u.status.rows; i++) {
-            const struct td_status_row *row = &reply.u.status.row[i];
-            if (row->kind == TD_ROW_ROUTER && !all)
-                all = node_json(&row->u.router);
-            else if (row->kind == TD_ROW_DIRECTION && all)
-                json_array_append_new(json_object_get(all, "links"), link_json(&row->u.direction));
-        }
-    } while (listing.cursor);
-    return all;
+    if (row->kind == TD_ROW_ROUTER)
+        return node_json(&row->u.router);
+    return row->kind == TD_ROW_DIRECTION ? link_json(&row->u.direction) : NULL;
+}
+
+/* collect returns the routers of all nodes, each with its links; NULL on an error. */
+static json_t *collect(struct ins_machine *m)
+{
+    json_t *rows = ins_machine_rows(m, TD_STATUS_QUEUES, row_json), *nodes = json_array();
+    json_t *row = NULL, *router = NULL;
+    size_t i = 0;
+    json_array_foreach(rows, i, row) /* the rows of a node are adjacent, its router the first */
+    {
+        json_object_del(row, "at");
+        if (json_object_get(row, "links"))
+            json_array_append(nodes, router = row);
+        else if (router)
+            json_array_append(json_object_get(router, "links"), row);
+    }
+    if (rows)
+        ins_add_silence(m);
+    else
+        json_decref(nodes);
+    json_decref(rows);
+    return rows ? nodes : NULL;
 }
 
 /* ---- tables ---- */
@@ -143,11 +148,6 @@ static void print_links(const json_t *links)
 static void print_tables(const json_t *all)
 {
     char packet[32], rate[32];
-    if (!json_object_get(all, "slots")) {
-        printf("node %lld is on the direct fabric, which has no queues\n",
-               (long long)get(all, "node"));
-        return;
-    }
     td_quantity_print((uint64_t)get(all, "packet_bytes"), packet, sizeof packet);
     td_quantity_print_rate((double)get(all, "link_rate"), rate, sizeof rate);
     printf("node %lld: packets of %s, links of %s\n", (long long)get(all, "node"), packet,
@@ -179,61 +179,49 @@ static void print_tables(const json_t *all)
     print_links(links);
 }
 
-static bool show(torus_context *c, bool as_json, bool again)
+/* print_nodes prints the tables of the nodes; those on the direct fabric share a line. */
+static void print_nodes(const json_t *nodes)
 {
-    json_t *all = collect(c);
-    if (!all) {
-        const char *why = torus_last_error(c);
-        fprintf(stderr, "torusctl queues: %s\n",
-                why && *why ? why : "torusd did not send the state of the router");
-        return false;
+    size_t routed = 0;
+    for (size_t i = 0; i < json_array_size(nodes); i++) {
+        const json_t *node = json_array_get(nodes, i);
+        if (!json_object_get(node, "slots"))
+            continue;
+        if (routed++)
+            putchar('\n');
+        print_tables(node);
     }
-    if (as_json) {
-        json_dumpf(all, stdout, again ? JSON_COMPACT : JSON_INDENT(2));
-        putchar('\n');
+    if (routed == 0)
+        puts("the machine is on the direct fabric, which has no queues");
+}
+
+static int show(struct ins_machine *m, const struct ins_choices *o, const char *word)
+{
+    json_t *nodes = collect(m), *all = NULL;
+    (void)word;
+    if (!nodes)
+        return INS_LOST;
+    if (o->as_json) {
+        all = ins_begin(m, 2);
+        json_object_set(all, "nodes", nodes);
+        ins_end(m, all);
     } else {
-        if (again)
-            fputs(isatty(1) ? "\033[H\033[2J" : "\n", stdout);
-        print_tables(all);
+        ins_machine_print_silent(m);
+        print_nodes(nodes);
     }
-    json_decref(all);
-    return fflush(stdout) == 0;
+    json_decref(nodes);
+    return EXIT_WELL;
 }
 
 static int run_queues(int argc, char **argv)
 {
-    const char *socket = NULL;
-    bool as_json = false, watch = false;
-    int code = EXIT_WELL;
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--json") == 0)
-            as_json = true;
-        else if (strcmp(argv[i], "--watch") == 0)
-            watch = true;
-        else if (strcmp(argv[i], "--socket") == 0 && i + 1 < argc)
-            socket = argv[++i];
-        else
-            return ctl_usage("queues", ctl_no_option(argv[i]));
-    }
-    torus_context *c = ctl_open(socket, &code);
-    if (!c)
-        return code;
-    bool good = show(c, as_json, watch);
-    while (good && watch) {
-        nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
-        good = show(c, as_json, true);
-    }
-    torus_close(c);
-    return good ? EXIT_WELL : EXIT_FAILED;
+    return ins_run(argc, argv, false, show);
 }
 
 const struct ctl_command ctl_command_queues = {
     .name = "queues",
-    .arguments = "[--json] [--watch] [--socket PATH]",
-    .what = "show the queues, channels and links of the node's router (routed fabric)",
-    .options =
-        "  --json               print the result as JSON\n"
-        "  --watch              repeat every second; with --json, one object per line\n"
-        "  --socket PATH        socket of the daemon (default: the search order of libtorus(3))\n",
+    .arguments = INS_ARGUMENTS,
+    .what = "show the queues, channels and links of the routers (routed fabric)",
+    .options = ins_options,
     .run = run_queues,
 };

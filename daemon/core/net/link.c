@@ -78,6 +78,7 @@ void td_link_hold(struct td_core *core, struct td_link *link, uint32_t i)
     struct td_held *held = &core->held[i];
     held->packet.session = link->session;
     held->packet.link_sequence = ++lane->sent;
+    lane->bytes += held->packet.bytes;
     held->next = TD_HELD_NONE;
     if (lane->first_held == TD_HELD_NONE)
         lane->first_held = i;
@@ -167,6 +168,7 @@ static bool retransmit(struct td_core *core, struct td_link *link)
         if (!td_core_room(core))
             return false;
         core->fabric->emit(core, held, true);
+        lane->repeated++;
         lane->retransmit = held->packet.link_sequence + 1;
     }
     lane->retransmit = 0;

@@ -599,7 +599,7 @@ void td_session_up(struct td_core *core, uint32_t node, uint64_t incarnation)
     td_session_transition(link, TD_SESSION_RESET);
     link->violated = link->lane->expected = false;
     link->daemon = (uint32_t)incarnation;
-    link->heard_at = core->now;
+    link->heard_at = link->lane->since = core->now;
     if (link->text[0])
         link->text[0] = '\0';
     bool fresh = first && !link->resume_due && never_lost(core, link);
@@ -625,6 +625,8 @@ void td_session_down(struct td_core *core, uint32_t node, const char *text, bool
                                                              : core->settings.progress_timeout_ns);
     snprintf(link->text, TD_LINK_TEXT_MAX, "%s", text ? text : "");
     link->torn = link->torn || was_up;
+    if (was_up)
+        link->lane->since = core->now;
     td_link_transition(link, TD_LINK_GO_DOWN);
     td_session_transition(link, TD_SESSION_CLOSE);
     link->lane->retransmit = 0;

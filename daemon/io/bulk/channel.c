@@ -128,6 +128,11 @@ bool td_channel_address(const struct td_channel *c, char *text, size_t bytes)
     return td_endpoint_address(&c->socket, text, bytes);
 }
 
+uint32_t td_channel_mtu(const struct td_channel *c)
+{
+    return td_endpoint_mtu(&c->socket);
+}
+
 void td_channel_probe(struct td_channel *c)
 {
     td_endpoint_probe(&c->socket);

@@ -78,6 +78,18 @@ bool td_endpoint_address(const union td_stream *s, char *text, size_t bytes)
                                    : uv_ip4_name((const struct sockaddr_in *)&a, text, bytes) == 0;
 }
 
+uint32_t td_endpoint_mtu(const union td_stream *s)
+{
+    int fd = -1, mtu = 0;
+    socklen_t size = sizeof mtu;
+    if (s->handle.type != UV_TCP || uv_fileno(&s->handle, &fd) != 0)
+        return 0;
+    if (getsockopt(fd, IPPROTO_IP, IP_MTU, &mtu, &size) != 0 &&
+        getsockopt(fd, IPPROTO_IPV6, IPV6_MTU, &mtu, &size) != 0)
+        return 0;
+    return mtu > 0 ? (uint32_t)mtu : 0;
+}
+
 void td_endpoint_probe(union td_stream *s)
 {
     static const int idle_s = 1, interval_s = 1, probes = PROBE_S;

@@ -30,6 +30,7 @@ struct td_config {
     uint8_t effort;     /* enum td_fft_effort */
     int64_t measure_ns; /* time limit of measuring one plan */
     enum td_log_level log_level;
+    uint64_t set; /* a bit for each key (config_keys.h) that the files set */
 };
 
 /* td_config_load reads FILE and FILE.d/ *.conf. `host` is this machine's name, which determines the

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config_keys.h"
+#include "base/bits.h"
+#include "base/hash.h"
 #include "base/quantity.h"
 
 #include <ctype.h>
@@ -206,15 +208,16 @@ static bool read_rate(struct td_config_reader *r, const struct td_config_key *k,
     return td_config_fail(r, "%s = %s: expected bytes per second such as 5MB/s", k->name, value);
 }
 
+static const struct {
+    const char *name;
+    enum td_log_level level;
+} levels[] = {{"error", TD_LOG_ERROR},
+              {"warning", TD_LOG_WARNING},
+              {"info", TD_LOG_INFO},
+              {"debug", TD_LOG_DEBUG}};
+
 static bool read_level(struct td_config_reader *r, const struct td_config_key *k, const char *value)
 {
-    static const struct {
-        const char *name;
-        enum td_log_level level;
-    } levels[] = {{"error", TD_LOG_ERROR},
-                  {"warning", TD_LOG_WARNING},
-                  {"info", TD_LOG_INFO},
-                  {"debug", TD_LOG_DEBUG}};
     for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++)
         if (strcmp(value, levels[i].name) == 0) {
             r->config->log_level = levels[i].level;
@@ -367,4 +370,130 @@ bool td_config_section_known(const char *section)
         if (strcmp(keys[i].section, section) == 0)
             return true;
     return false;
+}
+
+/* ---- values for people ---- */
+
+const struct td_config_key *td_config_key_at(size_t index)
+{
+    return index < KEYS ? &keys[index] : NULL;
+}
+
+/* print_choice writes word `index` of "a|b|c". */
+static void print_choice(const char *choices, unsigned index, char *text, size_t bytes)
+{
+    for (; index && strchr(choices, '|'); index--)
+        choices = strchr(choices, '|') + 1;
+    snprintf(text, bytes, "%.*s", (int)strcspn(choices, "|"), choices);
+}
+
+/* print_nodes writes a set of nodes as 3,6-8. */
+static void print_nodes(const uint8_t *set, uint32_t nodes, char *text, size_t bytes)
+{
+    size_t length = 0;
+    text[0] = '\0';
+    for (uint32_t n = 0, end = 0; n < nodes && length < bytes; n = end) {
+        end = n + 1;
+        if (!td_bit(set, n))
+            continue;
+        while (end < nodes && td_bit(set, end))
+            end++;
+        length += (size_t)snprintf(text + length, bytes - length, end == n + 1 ? "%s%u" : "%s%u-%u",
+                                   length ? "," : "", n, end - 1);
+    }
+}
+
+/* print_endpoints writes as many endpoints as there is room for, and a hash of all if some are left
+ * out. */
+static void print_endpoints(const struct td_config *c, char *text, size_t bytes)
+{
+    enum { TAIL = 50 };
+    size_t length = 0;
+    uint64_t hash = TD_HASH_START;
+    text[0] = '\0';
+    for (uint32_t n = 0; n < c->topology.nodes; n++)
+        hash = td_hash_add(hash, td_hash_bytes(c->endpoints[n], strlen(c->endpoints[n])));
+    for (uint32_t n = 0; n < c->topology.nodes; n++) {
+        if (length + strlen(c->endpoints[n]) + TAIL >= bytes) {
+            snprintf(text + length, bytes - length, " and %u more, hash %08x",
+                     c->topology.nodes - n, (unsigned)hash);
+            return;
+        }
+        length +=
+            (size_t)snprintf(text + length, bytes - length, "%s%s", n ? " " : "", c->endpoints[n]);
+    }
+}
+
+/* print_place writes the coordinates of the node. */
+static void print_place(const struct td_config *c, char *text, size_t bytes)
+{
+    uint32_t place[TD_DIMENSIONS_MAX];
+    size_t length = 0;
+    td_topology_coordinates(&c->topology, c->node, place);
+    for (uint32_t d = 0; d < c->topology.dimensions && length < bytes; d++)
+        length += (size_t)snprintf(text + length, bytes - length, "%s%u", d ? "," : "", place[d]);
+}
+
+/* print_text writes the keys of config_checks as they work out. */
+static void print_text(const struct td_config *c, const struct td_config_key *k, char *text,
+                       size_t bytes)
+{
+    bool by_hosts = c->set >> td_config_key_index(td_config_key("peers", "hosts")) & 1;
+    const char *port = strrchr(c->listen, ':');
+    text[0] = '\0';
+    if (strcmp(k->name, "coordinates") == 0)
+        print_place(c, text, bytes);
+    else if (strcmp(k->name, by_hosts ? "hosts" : "endpoints") == 0)
+        print_endpoints(c, text, bytes);
+    else if (strcmp(k->name, "absent") == 0)
+        print_nodes(c->settings.absent, c->topology.nodes, text, bytes);
+    else if (strcmp(k->name, "listen") == 0)
+        snprintf(text, bytes, "%s", c->listen);
+    else if (strcmp(k->name, "port") == 0 && strncmp(c->listen, "tcp://", 6) == 0)
+        snprintf(text, bytes, "%s", port ? port + 1 : "");
+}
+
+static void print_word(const struct td_config *c, const struct td_config_key *k, const void *at,
+                       char *text, size_t bytes)
+{
+    if (k->read == read_bool)
+        snprintf(text, bytes, "%s", *(const bool *)at ? "yes" : "no");
+    else if (k->read == read_shape)
+        td_topology_print(&c->topology, text, bytes);
+    else if (k->read == read_choice)
+        print_choice(k->choices, *(const uint8_t *)at, text, bytes);
+    else if (k->read == read_flag)
+        print_choice(k->choices, *(const bool *)at, text, bytes);
+    else if (k->read == read_arbitration)
+        print_choice(k->choices, c->settings.router.arbitration, text, bytes);
+    else if (k->read == keep_text)
+        print_text(c, k, text, bytes);
+    else if (k->read != read_level)
+        snprintf(text, bytes, "%s", (const char *)at); /* a path, or the name of a group */
+    for (size_t i = 0; k->read == read_level && i < sizeof levels / sizeof levels[0]; i++)
+        if (levels[i].level == c->log_level)
+            snprintf(text, bytes, "%s", levels[i].name);
+}
+
+const char *td_config_key_print(const struct td_config *c, const struct td_config_key *k,
+                                char *text, size_t bytes)
+{
+    const void *at = (const char *)c + k->offset;
+    if (k->read == read_bytes || k->read == read_rate) {
+        snprintf(text, bytes, "%llu", (unsigned long long)*(const uint64_t *)at);
+        return k->read == read_rate ? "bytes/s" : "bytes";
+    }
+    if (k->read == read_packet || k->read == read_count || k->read == read_workers) {
+        snprintf(text, bytes, "%u", *(const uint32_t *)at);
+        return k->read == read_packet ? "bytes" : "";
+    }
+    if (k->read == read_duration || k->read == read_measure) {
+        int64_t ns = *(const int64_t *)at;
+        snprintf(text, bytes, "%lld", (long long)ns);
+        if (ns < 0)
+            snprintf(text, bytes, "none");
+        return ns < 0 ? "" : "ns";
+    }
+    print_word(c, k, at, text, bytes);
+    return "";
 }

@@ -21,5 +21,11 @@ const struct td_config_key *td_config_key_nearest(const char *section, const cha
 bool td_config_section_known(const char *section);
 /* td_config_sections writes the names of all sections, separated by commas. */
 void td_config_sections(char *text, size_t bytes);
+/* td_config_key_at returns the key with an index, or NULL behind the last one. */
+const struct td_config_key *td_config_key_at(size_t index);
+/* td_config_key_print writes the value that a key has in a configuration, and returns its unit:
+ * bytes, bytes/s, ns or "". */
+const char *td_config_key_print(const struct td_config *config, const struct td_config_key *key,
+                                char *text, size_t bytes);
 
 #endif

@@ -40,6 +40,7 @@ static int handle(void *user, const char *section, const char *name, const char 
     }
     if (!continues) {
         r->seen[i] = true;
+        r->config->set |= (uint64_t)1 << i;
         r->seen_line[i] = r->line;
         snprintf(r->seen_file[i], sizeof r->seen_file[i], "%s", r->file);
         r->last = k;

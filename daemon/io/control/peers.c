@@ -117,6 +117,25 @@ uint32_t td_peers_wanted(const struct td_peers *peers)
     return peers->wanted;
 }
 
+uint32_t td_peers_mtu(const struct td_peers *peers, uint32_t *node)
+{
+    uint32_t least = 0;
+    for (uint32_t n = 0; n < peers->loop->config->topology.nodes; n++) {
+        const struct td_peer *p = &peers->peer[n];
+        uint32_t mtu = p->up && p->channel ? td_channel_mtu(p->channel) : 0;
+        if (!mtu || (least && mtu >= least))
+            continue;
+        least = mtu;
+        *node = n;
+    }
+    return least;
+}
+
+const struct td_security *td_peers_security(const struct td_peers *peers)
+{
+    return peers->security;
+}
+
 void td_peers_free(struct td_peers *peers)
 {
     if (!peers)

@@ -33,5 +33,10 @@ void td_peers_region_lost(struct td_peers *peers);
 /* td_peers_up counts the links that are up, td_peers_wanted those that the daemon keeps open. */
 uint32_t td_peers_up(const struct td_peers *peers);
 uint32_t td_peers_wanted(const struct td_peers *peers);
+/* td_peers_mtu returns the least MTU of the paths to peers that are connected over TCP, in bytes,
+ * and sets *node to that peer; 0: none is. */
+uint32_t td_peers_mtu(const struct td_peers *peers, uint32_t *node);
+/* td_peers_security returns the keys in use; they are all zeros without keys. */
+const struct td_security *td_peers_security(const struct td_peers *peers);
 
 #endif

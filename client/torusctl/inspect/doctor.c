@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* torusctl doctor: what is wrong with the machine, or will be, and what to do. */
+#include <libsmartcols.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/timex.h>
+#include <time.h>
+
+#include "facts.h"
+#include "inspect.h"
+#include "links.h"
+#include "torusctl/torusctl.h"
+
+#define SKEW_NS_MAX 100000000LL /* of the clocks of two nodes */
+
+/* struct report: the findings so far. */
+struct report {
+    const struct ins_machine *m;
+    const json_t *facts, *links;
+    json_t *findings;
+};
+
+/* find adds a finding about a node (-1: the machine): what is wrong, and what to do. */
+__attribute__((format(printf, 5, 6))) static void
+find(struct report *r, const char *check, int64_t node, const char *advice, const char *format, ...)
+{
+    char text[TD_TEXT_MAX];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    json_array_append_new(r->findings,
+                          json_pack("{s:s s:I s:o s:s}", "check", check, "node", (json_int_t)node,
+                                    "text", ins_text(text), "advice", advice));
+}
+
+static const char *fact(const struct report *r, uint32_t node, const char *name)
+{
+    return ins_fact(r->facts, node, name);
+}
+
+static long long number(const struct report *r, uint32_t node, const char *name)
+{
+    return strtoll(fact(r, node, name), NULL, 10);
+}
+
+/* answers returns true if a node has told its facts. */
+static bool answers(const struct report *r, uint32_t node)
+{
+    return *fact(r, node, "version") != '\0';
+}
+
+/* ---- checks ---- */
+
+static void check_silent(struct report *r)
+{
+    for (size_t i = 0; i < json_array_size(r->m->silent); i++) {
+        const json_t *s = json_array_get(r->m->silent, i);
+        char age[32], since[64] = "";
+        ins_duration(age, sizeof age, ins_number(s, "silent_ns"));
+        if (ins_number(s, "silent_ns"))
+            snprintf(since, sizeof since, ", silent for %s", age);
+        find(r, "answers", ins_number(s, "node"),
+             "run systemctl status torusd there; if it runs, look at the network and the firewall",
+             "node %lld does not answer%s: %s", (long long)ins_number(s, "node"), since,
+             ins_string(s, "error"));
+    }
+}
+
+/* advice_for returns what to do about a dead link, by its reason. */
+static const char *advice_for(const char *why)
+{
+    if (strstr(why, "refused"))
+        return "start torusd there; both ports must be open: the one of listen and the next";
+    if (strstr(why, "key") || strstr(why, "handshake"))
+        return "compare the keys of both nodes with torusctl config show, and reload both";
+    if (strstr(why, "timeout") || strstr(why, "route") || strstr(why, "silent"))
+        return "look at the cable, the route and the firewall between the two hosts";
+    return "look at the log of both daemons (journalctl -u torusd)";
+}
+
+static void check_links(struct report *r)
+{
+    for (size_t i = 0; i < json_array_size(r->links); i++) {
+        const json_t *l = json_array_get(r->links, i);
+        if (ins_link_is_dead(l))
+            find(r, "ports", ins_number(l, "from"), advice_for(ins_string(l, "error")),
+                 "node %lld has no connection to node %lld: %s", (long long)ins_number(l, "from"),
+                 (long long)ins_number(l, "to"), ins_string(l, "error"));
+    }
+}
+
+static void check_version(struct report *r, uint32_t node, uint32_t here)
+{
+    if (strcmp(fact(r, node, "version"), fact(r, here, "version")) != 0)
+        find(r, "versions", node, "install the same release on all nodes",
+             "node %u runs torusd %s, node %u %s", node, fact(r, node, "version"), here,
+             fact(r, here, "version"));
+    else if (strcmp(fact(r, node, "peer_protocol"), fact(r, here, "peer_protocol")) != 0)
+        find(r, "versions", node, "restart the daemon that is older than its installation",
+             "node %u speaks version %s of the peer protocol, node %u %s", node,
+             fact(r, node, "peer_protocol"), here, fact(r, here, "peer_protocol"));
+}
+
+/* check_clock compares the clock of a node with this one's. The answer took up to `window_ns`. */
+static void check_clock(struct report *r, uint32_t node, int64_t begin_ns, int64_t end_ns)
+{
+    int64_t clock = number(r, node, "clock");
+    int64_t off = clock < begin_ns ? begin_ns - clock : clock > end_ns ? clock - end_ns : 0;
+    char age[32];
+    if (clock == 0 || off < SKEW_NS_MAX)
+        return;
+    ins_duration(age, sizeof age, off);
+    find(r, "clocks", node, "run an NTP service (chrony or systemd-timesyncd) on all nodes",
+         "the clock of node %u is %s %s that of this node: times in logs do not agree", node, age,
+         clock < begin_ns ? "behind" : "ahead of");
+}
+
+static void check_limits(struct report *r, uint32_t node)
+{
+    if (strcmp(fact(r, node, "files"), "unlimited") != 0 &&
+        number(r, node, "files") < number(r, node, "files_needed"))
+        find(r, "limits", node, "raise LimitNOFILE of the unit, or lower [limits] clients",
+             "node %u may open %s files; [limits] clients may need %s", node,
+             fact(r, node, "files"), fact(r, node, "files_needed"));
+    if (number(r, node, "regions_possible") < number(r, node, "regions_wanted"))
+        find(r, "limits", node, "raise vm.max_map_count, or lower [limits] regions",
+             "the kernel of node %u maps %s regions, fewer than the %s of [limits] regions", node,
+             fact(r, node, "regions_possible"), fact(r, node, "regions_wanted"));
+    if (strcmp(fact(r, node, "memlock"), "0") == 0)
+        find(r, "limits", node, "raise LimitMEMLOCK of the unit to 64 KiB or more",
+             "node %u may lock no memory", node);
+}
+
+static void check_keys(struct report *r, uint32_t node, uint32_t here)
+{
+    const char *files = fact(r, node, "key_files");
+    if (strcmp(fact(r, node, "keys"), "insecure") == 0)
+        find(r, "keys", node, "run torusctl keygen, and set key and peers in [security]",
+             "node %u trusts every host and user that reaches its ports: insecure = yes", node);
+    if (strcmp(fact(r, node, "keys"), fact(r, here, "keys")) != 0)
+        find(r, "keys", node, "use keys on all nodes",
+             "the keys of node %u are \"%s\", those of node %u \"%s\"", node, fact(r, node, "keys"),
+             here, fact(r, here, "keys"));
+    if (strcmp(files, "changed") == 0)
+        find(r, "keys", node, "run systemctl reload torusd there",
+             "the key files of node %u are newer than the keys in use", node);
+    else if (files[0] && strcmp(files, "in use") != 0)
+        find(r, "keys", node, "repair the file before the daemon restarts",
+             "node %u could not read its keys again: %s", node, files);
+}
+
+static void check_mtu(struct report *r, uint32_t node, uint32_t here)
+{
+    long long mtu = number(r, node, "mtu"), other = number(r, here, "mtu");
+    if (mtu && other && mtu != other)
+        find(r, "mtu", node, "set the same MTU on all interfaces and switches of the network",
+             "the path from node %u to node %s has an MTU of %lld bytes; from node %u it is %lld",
+             node, fact(r, node, "mtu_node"), mtu, here, other);
+}
+
+/* has_hosts returns true if the nodes are on more than one host. */
+static bool has_hosts(const struct report *r)
+{
+    const char *first = fact(r, torus_node(r->m->c), "host");
+    for (uint32_t n = 0; n < r->m->nodes; n++)
+        if (answers(r, n) && strcmp(fact(r, n, "host"), first) != 0)
+            return true;
+    return false;
+}
+
+/* check_here looks at what only this process sees. */
+static void check_here(struct report *r)
+{
+    struct timex t = {.modes = 0}; /* it only reads */
+    if (adjtimex(&t) >= 0 && (t.status & STA_UNSYNC) && has_hosts(r))
+        find(r, "clocks", torus_node(r->m->c), "run an NTP service (chrony or systemd-timesyncd)",
+             "the kernel's clock of this node is not synchronised");
+    if (strcmp(fact(r, torus_node(r->m->c), "version"), TORUS_VERSION) != 0)
+        find(r, "versions", torus_node(r->m->c), "restart torusd, or install the same release",
+             "this torusctl is of release %s, the daemon of %s", TORUS_VERSION,
+             fact(r, torus_node(r->m->c), "version"));
+}
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* ---- report ---- */
+
+static const char *const checks = "ports, keys, clocks, MTU, limits and versions";
+
+static json_t *nodes_of(const struct report *r)
+{
+    json_t *nodes = json_array();
+    for (uint32_t n = 0; n < r->m->nodes; n++) {
+        if (!answers(r, n))
+            continue;
+        json_t *node = json_pack("{s:i}", "node", (int)n);
+        for (size_t i = 0; i < json_array_size(r->facts); i++) {
+            const json_t *f = json_array_get(r->facts, i);
+            char key[64];
+            if (ins_number(f, "at") != n)
+                continue;
+            snprintf(key, sizeof key, "%s%s%s", ins_string(f, "name"),
+                     *ins_string(f, "unit") ? "_" : "", ins_string(f, "unit"));
+            json_object_set(node, key, json_object_get(f, "value"));
+        }
+        json_array_append_new(nodes, node);
+    }
+    return nodes;
+}
+
+static void print_report(const struct report *r)
+{
+    size_t count = json_array_size(r->findings);
+    for (size_t i = 0; i < count; i++) {
+        const json_t *f = json_array_get(r->findings, i);
+        printf("! %s\n  %s\n", ins_string(f, "text"), ins_string(f, "advice"));
+    }
+    if (count == 0)
+        printf("%u node%s: %s are in order\n", r->m->here ? 1 : r->m->nodes,
+               r->m->here || r->m->nodes == 1 ? "" : "s", checks);
+}
+
+static void examine(struct report *r, int64_t begin_ns, int64_t end_ns)
+{
+    uint32_t here = torus_node(r->m->c);
+    check_silent(r);
+    check_links(r);
+    for (uint32_t n = 0; n < r->m->nodes; n++) {
+        if (!answers(r, n))
+            continue;
+        check_limits(r, n);
+        check_keys(r, n, here);
+        check_clock(r, n, begin_ns, end_ns);
+        if (n == here)
+            continue;
+        check_version(r, n, here);
+        check_mtu(r, n, here);
+    }
+    check_here(r);
+}
+
+static int show(struct ins_machine *m, const struct ins_choices *o, const char *word)
+{
+    int64_t begin = now_ns();
+    json_t *facts = ins_facts(m, TD_STATUS_HOST);
+    int64_t end = now_ns();
+    json_t *links = facts ? ins_links(m) : NULL;
+    struct report r = {.m = m, .facts = facts, .links = links, .findings = json_array()};
+    int code = INS_LOST;
+    (void)word;
+    if (links) {
+        examine(&r, begin, end);
+        code = json_array_size(r.findings) ? EXIT_FAILED : EXIT_WELL;
+        if (o->as_json) {
+            json_t *all = ins_begin(m, 1);
+            json_object_set(all, "findings", r.findings);
+            json_object_set_new(all, "nodes", nodes_of(&r));
+            ins_end(m, all);
+        } else {
+            print_report(&r);
+        }
+    }
+    json_decref(r.findings);
+    json_decref(links);
+    json_decref(facts);
+    return code;
+}
+
+static int run(int argc, char **argv)
+{
+    return ins_run(argc, argv, false, show);
+}
+
+const struct ctl_command ctl_command_doctor = {
+    .name = "doctor",
+    .arguments = INS_ARGUMENTS,
+    .what = "check ports, keys, clocks, MTU, limits and versions of all nodes; say what to do",
+    .options = ins_options,
+    .run = run,
+};

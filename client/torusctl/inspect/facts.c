@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "facts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/quantity.h"
+#include "inspect.h"
+
+static json_t *row_json(const struct td_status_row *row)
+{
+    const struct td_row_fact *r = &row->u.fact;
+    if (row->kind != TD_ROW_FACT)
+        return NULL;
+    return json_pack("{s:o s:o s:o s:s s:b}", "name", ins_text(r->name), "value",
+                     ins_text(r->value), "unit", ins_text(r->unit), "source",
+                     r->is_set ? "file" : "default", "reloads", r->reloads);
+}
+
+json_t *ins_facts(struct ins_machine *m, uint32_t section)
+{
+    json_t *facts = ins_machine_rows(m, section, row_json);
+    if (facts)
+        ins_add_silence(m);
+    return facts;
+}
+
+const char *ins_fact(const json_t *facts, uint32_t node, const char *name)
+{
+    for (size_t i = 0; i < json_array_size(facts); i++) {
+        const json_t *f = json_array_get(facts, i);
+        if (ins_number(f, "at") == node && strcmp(ins_string(f, "name"), name) == 0)
+            return ins_string(f, "value");
+    }
+    return "";
+}
+
+void ins_fact_text(char *text, size_t bytes, const json_t *fact)
+{
+    const char *value = ins_string(fact, "value"), *unit = ins_string(fact, "unit");
+    char *end = NULL;
+    unsigned long long number = strtoull(value, &end, 10);
+    bool is_number = value[0] && !*end;
+    if (is_number && strcmp(unit, "bytes") == 0)
+        td_quantity_print(number, text, bytes);
+    else if (is_number && strcmp(unit, "bytes/s") == 0 && number)
+        td_quantity_print_rate((double)number, text, bytes);
+    else if (is_number && strcmp(unit, "ns") == 0)
+        ins_duration(text, bytes, (json_int_t)number);
+    else
+        snprintf(text, bytes, "%s", value);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* facts: what daemons tell by name: their settings, and the hosts that they run on. */
+#ifndef TORUSCTL_INSPECT_FACTS_H
+#define TORUSCTL_INSPECT_FACTS_H
+
+#include "rounds.h"
+
+/* ins_facts returns the facts [{name, value, unit, source, reloads, at}] of a section (SETTINGS or
+ * HOST) of all nodes that answer; NULL if the connection is lost. */
+json_t *ins_facts(struct ins_machine *m, uint32_t section);
+/* ins_fact returns the value of a fact of a node, or "". */
+const char *ins_fact(const json_t *facts, uint32_t node, const char *name);
+/* ins_fact_text writes the value of a fact for people: 64 KiB, 500ms. */
+void ins_fact_text(char *text, size_t bytes, const json_t *fact);
+
+#endif

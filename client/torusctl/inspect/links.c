@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* torusctl links: the connections between the nodes, and what went over them. */
+#include "links.h"
+
+#include <libsmartcols.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "inspect.h"
+#include "torusctl/torusctl.h"
+
+/* state_of returns the state of a link: down if it was up before, or if its node is not heard. */
+static const char *state_of(const struct td_row_link *r)
+{
+    if (r->up)
+        return "up";
+    if (r->since_ns)
+        return "down";
+    if (!r->error[0] || strcmp(r->error, "not connected yet") == 0)
+        return "unused";
+    return r->health == TD_PEER_UP ? "connecting" : "down";
+}
+
+static json_t *row_json(const struct td_status_row *row)
+{
+    const struct td_row_link *r = &row->u.link;
+    if (row->kind != TD_ROW_LINK)
+        return NULL;
+    const char *state = state_of(r);
+    bool told = strcmp(state, "down") == 0 || strcmp(state, "connecting") == 0;
+    return json_pack("{s:i s:b s:s s:I s:I s:I s:I s:I s:I s:o}", "to", (int)r->neighbour,
+                     "neighbours", r->neighbours, "state", state, "since_ns",
+                     (json_int_t)r->since_ns, "packets", (json_int_t)r->packets, "bytes",
+                     (json_int_t)r->bytes, "repeated_packets", (json_int_t)r->repeated, "resumes",
+                     (json_int_t)r->resumes, "silent_ns", (json_int_t)r->silent_ns, "error",
+                     ins_text(told ? r->error : ""));
+}
+
+json_t *ins_links(struct ins_machine *m)
+{
+    json_t *rows = ins_machine_rows(m, TD_STATUS_LINKS, row_json), *row = NULL;
+    size_t i = 0;
+    json_array_foreach(rows, i, row)
+    {
+        json_object_set(row, "from", json_object_get(row, "at"));
+        json_object_del(row, "at");
+    }
+    if (rows)
+        ins_add_silence(m);
+    return rows;
+}
+
+bool ins_link_is_dead(const json_t *link)
+{
+    return strcmp(ins_string(link, "state"), "down") == 0;
+}
+
+void ins_link_print_dead(const json_t *links)
+{
+    for (size_t i = 0; i < json_array_size(links); i++) {
+        const json_t *l = json_array_get(links, i);
+        char age[32], since[64] = "";
+        if (!ins_link_is_dead(l))
+            continue;
+        ins_duration(age, sizeof age, ins_number(l, "since_ns"));
+        if (ins_number(l, "since_ns"))
+            snprintf(since, sizeof since, " for %s", age);
+        printf("! the link from node %lld to node %lld has been down%s: %s\n",
+               (long long)ins_number(l, "from"), (long long)ins_number(l, "to"), since,
+               ins_string(l, "error"));
+    }
+}
+
+static void add_line(struct libscols_table *t, const json_t *l)
+{
+    static const char *const counts[] = {"packets", NULL, "repeated_packets", "resumes"};
+    enum { FROM, TO, STATE, SINCE, PACKETS, BYTES, REPEATED, RESUMES };
+    struct ins_cells c = {0};
+    snprintf(c.text[FROM], INS_CELL_BYTES, "%lld", (long long)ins_number(l, "from"));
+    snprintf(c.text[TO], INS_CELL_BYTES, "%lld", (long long)ins_number(l, "to"));
+    snprintf(c.text[STATE], INS_CELL_BYTES, "%s%s", ins_link_is_dead(l) ? "! " : "",
+             ins_string(l, "state"));
+    if (ins_number(l, "since_ns"))
+        ins_duration(c.text[SINCE], INS_CELL_BYTES, ins_number(l, "since_ns"));
+    for (int i = 0; i < 4; i++)
+        if (counts[i])
+            snprintf(c.text[PACKETS + i], INS_CELL_BYTES, "%lld",
+                     (long long)ins_number(l, counts[i]));
+    ins_bytes_text(c.text[BYTES], INS_CELL_BYTES, ins_number(l, "bytes"));
+    ins_table_add(t, &c);
+}
+
+static void print_links(const struct ins_machine *m, const json_t *links)
+{
+    static const char *const names[] = {">FROM",  ">TO",       "STATE",    ">SINCE", ">PACKETS",
+                                        ">BYTES", ">REPEATED", ">RESUMED", NULL};
+    struct libscols_table *t = ins_table(names);
+    size_t up = 0;
+    char text[64];
+    for (size_t i = 0; i < json_array_size(links); i++) {
+        const json_t *l = json_array_get(links, i);
+        up += strcmp(ins_string(l, "state"), "up") == 0;
+        add_line(t, l);
+    }
+    snprintf(text, sizeof text, "%zu of %zu links up", up, json_array_size(links));
+    ins_print_answers(m, text);
+    ins_link_print_dead(links);
+    if (json_array_size(links))
+        putchar('\n');
+    ins_table_print(t);
+}
+
+static int show(struct ins_machine *m, const struct ins_choices *o, const char *word)
+{
+    json_t *links = ins_links(m);
+    (void)word;
+    if (!links)
+        return INS_LOST;
+    if (o->as_json) {
+        json_t *all = ins_begin(m, 1);
+        json_object_set(all, "links", links);
+        ins_end(m, all);
+    } else {
+        print_links(m, links);
+    }
+    json_decref(links);
+    return EXIT_WELL;
+}
+
+static int run(int argc, char **argv)
+{
+    return ins_run(argc, argv, false, show);
+}
+
+const struct ctl_command ctl_command_links = {
+    .name = "links",
+    .arguments = INS_ARGUMENTS,
+    .what = "show each link: its state, since when, and what was sent over it",
+    .options = ins_options,
+    .run = run,
+};

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* links: the links of the machine, as the nodes at both ends tell. */
+#ifndef TORUSCTL_INSPECT_LINKS_H
+#define TORUSCTL_INSPECT_LINKS_H
+
+#include "rounds.h"
+
+/* ins_links returns the links [{from, to, neighbours, state, since_ns, packets, bytes,
+ * repeated_packets, resumes, silent_ns, error}] of all nodes that answer, one for each direction;
+ * NULL if the connection is lost. */
+json_t *ins_links(struct ins_machine *m);
+/* ins_link_is_dead returns true if a link was up before, or its node is not heard, and it is not
+ * up. */
+bool ins_link_is_dead(const json_t *link);
+/* ins_link_print_dead prints a sentence of each dead link. */
+void ins_link_print_dead(const json_t *links);
+
+#endif

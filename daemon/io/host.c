@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "host.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "io/control/peers.h"
+#include "wire/wire.h"
+
+typedef void show_fn(const struct td_loop *loop, char *text, size_t bytes);
+
+static void show_version(const struct td_loop *loop, char *text, size_t bytes)
+{
+    (void)loop;
+    snprintf(text, bytes, "%s", TORUS_VERSION);
+}
+
+static void show_peer_protocol(const struct td_loop *loop, char *text, size_t bytes)
+{
+    (void)loop;
+    snprintf(text, bytes, "%d.%d", TD_WIRE_PEER_MAJOR, TD_WIRE_PEER_MINOR);
+}
+
+static void show_host(const struct td_loop *loop, char *text, size_t bytes)
+{
+    (void)loop;
+    if (gethostname(text, bytes) != 0)
+        text[0] = '\0';
+    text[bytes - 1] = '\0';
+}
+
+static void show_kernel(const struct td_loop *loop, char *text, size_t bytes)
+{
+    struct utsname name;
+    (void)loop;
+    if (uname(&name) == 0)
+        snprintf(text, bytes, "%s", name.release);
+}
+
+static void show_process(const struct td_loop *loop, char *text, size_t bytes)
+{
+    (void)loop;
+    snprintf(text, bytes, "%ld", (long)getpid());
+}
+
+static void show_age(const struct td_loop *loop, char *text, size_t bytes)
+{
+    snprintf(text, bytes, "%llu", (unsigned long long)(td_loop_now() - loop->began));
+}
+
+/* show_clock writes CLOCK_REALTIME: torusctl compares it with that of other nodes. */
+static void show_clock(const struct td_loop *loop, char *text, size_t bytes)
+{
+    struct timespec now;
+    (void)loop;
+    clock_gettime(CLOCK_REALTIME, &now);
+    snprintf(text, bytes, "%lld", (long long)now.tv_sec * 1000000000 + now.tv_nsec);
+}
+
+static void show_limit(int resource, char *text, size_t bytes)
+{
+    struct rlimit limit;
+    if (getrlimit(resource, &limit) != 0)
+        return;
+    if (limit.rlim_cur == RLIM_INFINITY)
+        snprintf(text, bytes, "unlimited");
+    else
+        snprintf(text, bytes, "%llu", (unsigned long long)limit.rlim_cur);
+}
+
+static void show_memlock(const struct td_loop *loop, char *text, size_t bytes)
+{
+    (void)loop;
+    show_limit(RLIMIT_MEMLOCK, text, bytes);
+}
+
+static void show_files(const struct td_loop *loop, char *text, size_t bytes)
+{
+    (void)loop;
+    show_limit(RLIMIT_NOFILE, text, bytes);
+}
+
+/* show_files_needed writes how many descriptors the limits of the configuration may take: two for
+ * each client (its socket, and its process), six for each peer, and some of its own. */
+static void show_files_needed(const struct td_loop *loop, char *text, size_t bytes)
+{
+    enum { OF_CLIENT = 2, OF_PEER = 6, OWN = 64 };
+    snprintf(text, bytes, "%llu",
+             OF_CLIENT * (unsigned long long)loop->config->settings.clients_max +
+                 OF_PEER * (unsigned long long)loop->config->topology.nodes + OWN);
+}
+
+static void show_maps(const struct td_loop *loop, char *text, size_t bytes)
+{
+    (void)loop;
+    snprintf(text, bytes, "%u", td_regions_most());
+}
+
+static void show_maps_needed(const struct td_loop *loop, char *text, size_t bytes)
+{
+    snprintf(text, bytes, "%u", loop->config->settings.regions_max);
+}
+
+static void show_processors(const struct td_loop *loop, char *text, size_t bytes)
+{
+    (void)loop;
+    snprintf(text, bytes, "%ld", sysconf(_SC_NPROCESSORS_ONLN));
+}
+
+static void show_workers(const struct td_loop *loop, char *text, size_t bytes)
+{
+    snprintf(text, bytes, "%u", loop->config->workers);
+}
+
+static void show_listen(const struct td_loop *loop, char *text, size_t bytes)
+{
+    if (loop->config->topology.nodes > 1)
+        snprintf(text, bytes, "%s", loop->config->listen);
+}
+
+static void show_mtu(const struct td_loop *loop, char *text, size_t bytes)
+{
+    uint32_t node = 0, mtu = td_peers_mtu(loop->peers, &node);
+    if (mtu)
+        snprintf(text, bytes, "%u", mtu);
+}
+
+static void show_mtu_node(const struct td_loop *loop, char *text, size_t bytes)
+{
+    uint32_t node = 0, mtu = td_peers_mtu(loop->peers, &node);
+    if (mtu)
+        snprintf(text, bytes, "%u", node);
+}
+
+static void show_keys(const struct td_loop *loop, char *text, size_t bytes)
+{
+    const char *word = td_config_is_open(loop->config) ? "insecure" : "not needed";
+    snprintf(text, bytes, "%s", td_peers_security(loop->peers)->keyed ? "keyed" : word);
+}
+
+/* same returns true if two sets of keys are equal. */
+static bool same(const struct td_security *a, const struct td_security *b)
+{
+    bool good = a->peers == b->peers && memcmp(a->public_key, b->public_key, TD_KEY_BYTES) == 0;
+    for (uint32_t i = 0; good && i < a->peers; i++)
+        good = a->peer[i].node == b->peer[i].node &&
+               memcmp(a->peer[i].key, b->peer[i].key, TD_KEY_BYTES) == 0;
+    return good;
+}
+
+/* show_key_files says whether a reload would change the keys, or why it would fail. */
+static void show_key_files(const struct td_loop *loop, char *text, size_t bytes)
+{
+    const struct td_config *c = loop->config;
+    const struct td_security *used = td_peers_security(loop->peers);
+    struct td_security fresh = {.keyed = false};
+    char why[600];
+    if (!used->keyed)
+        return;
+    if (!td_security_load(&fresh, c->key_file, c->peers_file, &c->topology, c->node, why,
+                          sizeof why)) {
+        snprintf(text, bytes, "%s", why);
+        return;
+    }
+    snprintf(text, bytes, "%s", same(&fresh, used) ? "in use" : "changed");
+    td_key_wipe(fresh.secret, sizeof fresh.secret);
+    td_security_free(&fresh);
+}
+
+/* The names are keys of torusctl's JSON: they never change. */
+static const struct {
+    const char *name, *unit;
+    show_fn *show;
+} facts[] = {
+    {"version", "", show_version},
+    {"peer_protocol", "", show_peer_protocol},
+    {"host", "", show_host},
+    {"kernel", "", show_kernel},
+    {"pid", "", show_process},
+    {"age", "ns", show_age},
+    {"clock", "ns", show_clock},
+    {"memlock", "bytes", show_memlock},
+    {"files", "", show_files},
+    {"files_needed", "", show_files_needed},
+    {"regions_possible", "", show_maps},
+    {"regions_wanted", "", show_maps_needed},
+    {"processors", "", show_processors},
+    {"workers", "", show_workers},
+    {"listen", "", show_listen},
+    {"mtu", "bytes", show_mtu},
+    {"mtu_node", "", show_mtu_node},
+    {"keys", "", show_keys},
+    {"key_files", "", show_key_files},
+};
+
+bool td_host_fact(const struct td_loop *loop, unsigned at, struct td_fact *fact)
+{
+    if (at >= sizeof facts / sizeof facts[0])
+        return false;
+    *fact = (struct td_fact){.is_set = false};
+    snprintf(fact->name, sizeof fact->name, "%s", facts[at].name);
+    snprintf(fact->unit, sizeof fact->unit, "%s", facts[at].unit);
+    facts[at].show(loop, fact->value, sizeof fact->value);
+    return true;
+}

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands of torusctl that show the whole machine: jobs, groups, links, topology, ping, doctor, config."""
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import xml.etree.ElementTree
+
+CTL = os.path.abspath(sys.argv.pop(1))
+LATE = os.path.abspath(sys.argv.pop(1))
+DEADLINE_S = 60
+
+
+class Machine(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.process = subprocess.Popen([CTL, "emulate", "2x3", "--ranks", "6", "--", LATE],
+                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        cls.socket = cls.process.stdout.readline().split()[-1]
+        cls.folder = os.path.dirname(cls.socket)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.process.stdin.close()
+        cls.process.wait(DEADLINE_S)
+        cls.process.stdout.close()
+
+    def ask(self, *arguments, code=0):
+        done = subprocess.run([CTL, *arguments, "--socket", self.socket], capture_output=True,
+                              text=True, timeout=DEADLINE_S)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done.stdout
+
+    def json(self, *arguments, code=0):
+        return json.loads(self.ask(*arguments, "--json", code=code))
+
+    def until(self, condition, *arguments):
+        until = time.monotonic() + DEADLINE_S
+        while time.monotonic() < until:
+            found = self.json(*arguments)
+            if condition(found):
+                return found
+        self.fail(f"still {found}")
+
+    def stopped_daemon(self, node):
+        """Stops the daemon of a node until the end of the test."""
+        [pid] = [int(p) for p in subprocess.run(["pgrep", "-f", f"{self.folder}/c{node}( |$)"],
+                                                capture_output=True, text=True).stdout.split()]
+        os.kill(pid, signal.SIGSTOP)
+        self.addCleanup(os.kill, pid, signal.SIGCONT)
+
+    def test_jobs_say_what_they_wait_for(self):
+        found = self.until(lambda all: all["jobs"] and all["jobs"][0]["in_flight"] == 4 and
+                           all["jobs"][0]["operation"]["missing"] == [0], "jobs")
+        [job] = found["jobs"]
+        self.assertEqual((found["version"], job["size"], job["joined"], job["state"], job["uid"]),
+                         (1, 6, 6, "running", os.getuid()))
+        self.assertEqual(job["nodes"], list(range(6)))
+        self.assertGreater(job["age_ns"], 0)
+        text = self.ask("jobs")
+        self.assertIn("6 of 6 nodes: 1 job\n", text)
+        self.assertRegex(text, rf"{job['name']} .* 6 +0-5 +running .* waiting for .*, without rank 0")
+
+    def test_groups_have_members_and_nodes(self):
+        found = self.until(lambda all: len(all["groups"]) == 1 and
+                           all["groups"][0]["nodes"] == list(range(6)), "groups")
+        [group] = found["groups"]
+        self.assertEqual((group["is_job"], group["state"], group["ranks"], group["error"]),
+                         (True, "active", list(range(6)), 0))
+        self.assertRegex(group["id"], "^[0-9a-f]{16}$")
+        self.assertIn(group["id"], self.ask("groups"))
+
+    def test_links_are_shown_from_both_ends(self):
+        found = self.until(lambda all: any(l["state"] == "up" for l in all["links"]), "links")
+        self.assertEqual(found["silent"], [])
+        up = {(l["from"], l["to"]) for l in found["links"] if l["state"] == "up"}
+        self.assertTrue(up)
+        for link in found["links"]:
+            self.assertEqual(list(link), ["to", "neighbours", "state", "since_ns", "packets",
+                                          "bytes", "repeated_packets", "resumes", "silent_ns",
+                                          "error", "from"])
+        here = {(l["from"], l["to"]) for l in self.json("links", "--here")["links"]}
+        self.assertEqual({a for a, _ in here}, {0})
+        self.assertIn(" links up\n", self.ask("links"))
+
+    def test_the_torus_is_drawn(self):
+        found = self.json("topology")
+        self.assertEqual((found["version"], found["shape"]), (1, "2x3"))
+        self.assertEqual([n["coordinates"] for n in found["nodes"]],
+                         [[a, b] for a in range(2) for b in range(3)])
+        self.assertEqual({(l["from"], l["to"]) for l in found["links"]},
+                         {(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3), (0, 3), (1, 4), (2, 5)})
+        text = self.ask("topology")
+        for node in range(6):
+            self.assertIn(f"[{node}]", text)
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual(self.ask("topology", "--svg", folder + "/torus.svg"), "")
+            root = xml.etree.ElementTree.parse(folder + "/torus.svg").getroot()
+        titles = [t.text for t in root.iter("{http://www.w3.org/2000/svg}title")]
+        self.assertEqual(sum(t.startswith("node ") for t in titles), 6)
+        self.assertEqual(len({t for t in titles if " - " in t}), 9)
+
+    def test_a_node_that_answers_is_measured(self):
+        found = self.json("ping", "4", "--count", "3")
+        self.assertEqual((found["version"], found["to"], found["sent"], found["answers"]),
+                         (1, 4, 3, 3))
+        for probe in found["probes"]:
+            self.assertGreater(probe["daemons_ns"], 0)
+            self.assertGreaterEqual(probe["round_trip_ns"], probe["daemons_ns"])
+        self.assertRegex(self.ask("ping", "4", "--count", "2"), r"2 of 2 probes were answered; least ")
+        self.assertIn("node 0, this one: ", self.ask("ping", "0", "--count", "1"))
+
+    def test_a_silent_node_is_said_and_does_not_hold_commands_up(self):
+        self.json("ping", "5", "--count", "1")
+        self.stopped_daemon(5)
+        text = self.ask("ping", "5", "--timeout", "0.3", code=1)
+        self.assertRegex(text, r"! node 5 did not answer, silent for \S+: no answer within 0.3 s")
+        found = self.json("ping", "5", "--timeout", "0.3", code=1)
+        self.assertEqual((found["answers"], found["sent"]), (0, 1))
+        self.assertGreater(found["silent_ns"], 0)
+        for command in ("jobs", "groups", "links", "queues", "plans"):
+            with self.subTest(command=command):
+                found = self.json(command, "--timeout", "0.3")
+                self.assertEqual([s["node"] for s in found["silent"]], [5])
+                self.assertIn("! node 5 did not answer", self.ask(command, "--timeout", "0.3"))
+        self.assertIn("#5#", self.ask("topology", "--timeout", "0.3"))
+        found = self.json("doctor", "--timeout", "0.3", code=1)
+        self.assertIn(("answers", 5), [(f["check"], f["node"]) for f in found["findings"]])
+
+    def test_no_such_node(self):
+        done = subprocess.run([CTL, "ping", "6", "--socket", self.socket], capture_output=True,
+                              text=True, timeout=DEADLINE_S)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("the machine has no node 6: the last one is 5", done.stderr)
+
+    def test_the_doctor_finds_this_machine_in_order(self):
+        found = self.json("doctor")
+        self.assertEqual(found["findings"], [])
+        self.assertEqual([n["node"] for n in found["nodes"]], list(range(6)))
+        self.assertEqual({n["keys"] for n in found["nodes"]}, {"keyed"})
+        self.assertGreater(int(found["nodes"][3]["age_ns"]), 0)
+        self.assertIn("6 nodes: ports, keys, clocks, MTU, limits and versions are in order",
+                      self.ask("doctor"))
+
+    def test_settings_say_where_they_come_from(self):
+        found = self.json("config", "show")
+        settings = {s["name"]: s for s in found["settings"]}
+        self.assertEqual((found["version"], found["others"]), (1, []))
+        self.assertEqual((settings["torus.shape"]["value"], settings["torus.shape"]["source"]),
+                         ("2x3", "file"))
+        self.assertEqual(settings["limits.progress_timeout"],
+                         {"name": "limits.progress_timeout", "value": "30000000000", "unit": "ns",
+                          "source": "default", "reloads": False})
+        self.assertTrue(settings["security.public_key"]["reloads"])
+        self.assertRegex(self.ask("config", "show"), r"limits.memory +default +64 MiB\n")
+
+    def test_the_configuration_of_the_daemon_differs_in_nothing(self):
+        self.assertEqual(self.ask("config", "diff", f"{self.folder}/c0"),
+                         "the daemon runs with the settings of the file\n")
+
+    def test_a_changed_file_says_what_it_needs(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with open(f"{self.folder}/c0") as f:
+                text = f.read()
+            with open(folder + "/conf", "w") as f:
+                f.write(re.sub(r"(?m)^\[node\]$", "[limits]\nclients = 77\n[node]", text, count=1))
+            found = self.json("config", "diff", folder + "/conf", code=1)
+            self.assertEqual(found["differences"], [
+                {"name": "limits.clients", "running": "1024", "file": "77", "unit": "",
+                 "needs": "restart"}])
+            self.assertIn("limits.clients: the daemon has 1024, the file 77: needs a restart",
+                          self.ask("config", "diff", folder + "/conf", code=1))
+
+    def test_a_file_is_checked(self):
+        self.assertIn("valid: node 0 of 6", self.ask("config", "check", f"{self.folder}/c0"))
+        with tempfile.NamedTemporaryFile("w", suffix=".conf") as f:
+            f.write("[torus]\nshape = 2y3\n")
+            f.flush()
+            found = self.json("config", "check", f.name, code=1)
+        self.assertFalse(found["valid"])
+        self.assertTrue(found["text"].startswith(f"{f.name}:2:"), found["text"])
+
+
+if __name__ == "__main__":
+    unittest.main()
