@@ -22,6 +22,8 @@ COMMANDS = {
     "ops": ["ops"],
     "queues": ["queues"],
     "plans": ["plans", "--json"],
+    "doctor": ["doctor"],
+    "jobs": ["jobs"],
     "bench": ["bench"],
 }
 LISTINGS = [name for name in COMMANDS if name != "bench"]

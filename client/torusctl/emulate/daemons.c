@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "signals.h"
+#include "torusctl/find_daemon.h"
 #include "torusctl/torusctl.h"
 
 enum { LOG_LINES = 20, READY_SECONDS = 30 };
@@ -23,21 +24,7 @@ bool daemons_find(struct emulation *e)
 {
     if (e->daemon[0])
         return access(e->daemon, X_OK) == 0;
-    char self[PATH_MAX], places[3 * PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    self[length > 0 ? length : 0] = '\0';
-    char *slash = strrchr(self, '/'), *rest = NULL;
-    if (slash)
-        *slash = '\0';
-    const char *path = getenv("PATH");
-    snprintf(places, sizeof places, "%s:%s/../sbin:%.*s:/usr/sbin", self, self, PATH_MAX / 2,
-             path ? path : "");
-    for (char *at = strtok_r(places, ":", &rest); at; at = strtok_r(NULL, ":", &rest)) {
-        int size = snprintf(e->daemon, sizeof e->daemon, "%s/torusd", at);
-        if (size < (int)sizeof e->daemon && access(e->daemon, X_OK) == 0)
-            return true;
-    }
-    return false;
+    return ctl_find_daemon(e->daemon, sizeof e->daemon);
 }
 
 bool daemons_open_notify(struct emulation *e)

@@ -9,24 +9,24 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "torusctl/emulate/daemons.h"
 #include "facts.h"
 #include "inspect.h"
+#include "torusctl/find_daemon.h"
 #include "torusctl/torusctl.h"
 
 enum { LINE_BYTES = 1024 };
 
 /* ---- torusd as a program ---- */
 
-/* find_daemon returns the path of torusd: that of --daemon, beside torusctl, or in PATH. */
-static const char *find_daemon(const char *given)
+/* find_torusd returns the path of torusd: that of --daemon, or of this installation; NULL if there
+ * is none. */
+static const char *find_torusd(const char *given)
 {
-    static struct emulation e;
-    snprintf(e.daemon, sizeof e.daemon, "%s", given ? given : "");
-    if (daemons_find(&e))
-        return e.daemon;
-    fprintf(stderr,
-            "torusctl: cannot find torusd beside torusctl or in PATH: give --daemon PATH\n");
+    static char path[4096];
+    if (given ? access(given, X_OK) == 0 : ctl_find_daemon(path, sizeof path))
+        return given ? given : path;
+    fprintf(stderr, "torusctl config: cannot find torusd beside torusctl or in PATH: give --daemon "
+                    "PATH\n");
     return NULL;
 }
 
@@ -302,7 +302,7 @@ static int run(int argc, char **argv)
         return ctl_usage("config", ctl_no_option(wrong));
     if (!checks && !differs)
         return ins_run_with("config", &o, NULL, show);
-    if (!(daemon = find_daemon(daemon)))
+    if (!(daemon = find_torusd(daemon)))
         return EXIT_FAILED;
     if (checks)
         return check(daemon, file, o.as_json);

@@ -8,6 +8,19 @@
 #include "inspect.h"
 #include "torusctl/torusctl.h"
 
+/* is_deaf returns true, and says so, if the daemon of this node has not answered. */
+static bool is_deaf(const struct ins_machine *m, const char *name)
+{
+    for (size_t i = 0; i < json_array_size(m->silent); i++) {
+        const json_t *s = json_array_get(m->silent, i);
+        if (ins_number(s, "node") != torus_node(m->c))
+            continue;
+        fprintf(stderr, "torusctl %s: the daemon of this node: %s\n", name, ins_string(s, "error"));
+        return true;
+    }
+    return false;
+}
+
 int ins_run_with(const char *name, const struct ins_choices *o, const char *word,
                  ins_round_fn *round)
 {
@@ -20,6 +33,8 @@ int ins_run_with(const char *name, const struct ins_choices *o, const char *word
         ins_machine_begin(&m, c, o->timeout_s, o->here);
         m.compact = o->watch;
         code = round(&m, o, word);
+        if (code != INS_LOST && is_deaf(&m, name))
+            code = EXIT_FAILED;
         ins_machine_end(&m);
         if (code == INS_LOST)
             fprintf(stderr, "torusctl %s: %s\n", name, torus_last_error(c));
