@@ -57,7 +57,7 @@ class Kills:
     def new_job(self, draw):
         self.end_job()
         up = [n for n in range(self.machine.nodes) if n not in self.down]
-        words = (4000, draw.choice([1, 7])) + (("fork",) if draw.random() < 0.3 else ())
+        words = (4000, draw.choice([1, 7, 8])) + (("fork",) if draw.random() < 0.3 else ())
         self.job = self.machine.job(up * RANKS_PER_NODE, *words)
         self.job.wait_joined()
         self.job.has_children = len(words) == 3

@@ -95,7 +95,7 @@ static void with_a_quorum_a_call_ends_with_node_failed(void **state)
     accept(1);
     assert_int_equal(node.replies, 1);
     assert_int_equal(node.reply.error, TD_ERR_NODE_FAILED);
-    assert_non_null(strstr(node.text, "job job lost node 3 (3): it was silent"));
+    assert_non_null(strstr(node.text, "job job lost node 3 (3): it did not answer in time"));
     assert_int_equal(c->state, TD_COMMUNICATOR_LOST_NODE);
     node_end();
 }

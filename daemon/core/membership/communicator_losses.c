@@ -8,8 +8,8 @@
 #include "epoch.h"
 #include "registry.h"
 
-static const char WAS_SILENT[] =
-    "it was silent for longer than progress_timeout, and the machine goes on without it";
+/* All nodes say the same, although some know more: the daemon's host may refuse connections. */
+static const char WAS_SILENT[] = "it did not answer in time, and the machine goes on without it";
 
 static void set_losing(struct td_communicator *c, uint32_t rank, td_err error, const char *text)
 {

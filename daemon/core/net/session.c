@@ -620,9 +620,11 @@ void td_session_down(struct td_core *core, uint32_t node, const char *text, bool
     struct td_link *link = &core->link[node];
     bool was_up = td_link_is_up(link);
     bool met = link->daemon != 0; /* else the daemon there may be starting just as well */
-    uint64_t grace =
-        (uint64_t)(refused || !(met || link->lane->expected) ? core->settings.heartbeat_ns
-                                                             : core->settings.progress_timeout_ns);
+    int64_t grace = core->settings.progress_timeout_ns;
+    if (refused)
+        grace = core->settings.heartbeat_ns / 2;
+    else if (!met && !link->lane->expected)
+        grace = core->settings.heartbeat_ns;
     snprintf(link->text, TD_LINK_TEXT_MAX, "%s", text ? text : "");
     link->torn = link->torn || was_up;
     if (was_up)
@@ -633,7 +635,7 @@ void td_session_down(struct td_core *core, uint32_t node, const char *text, bool
     if (link->news)
         memset(link->news, 0, td_bit_bytes(core->options.topology.nodes));
     if (!td_link_is_given_up(link) && !link->violated)
-        expire_at(core, link, core->now + grace);
+        expire_at(core, link, core->now + (td_time)grace);
     else
         lose(core, link, td_link_why(link));
     if (was_up)
