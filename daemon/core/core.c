@@ -109,8 +109,9 @@ td_err td_core_create(struct td_core **out, const struct td_core_options *option
     core->link_text = calloc(options->topology.nodes, TD_LINK_TEXT_MAX);
     core->early = calloc(options->topology.nodes, sizeof *core->early);
     core->waits = calloc(TD_WAITS_JOBS_MAX, sizeof *core->waits);
+    core->notes = calloc(1, sizeof *core->notes);
     if (!core->arena || !core->pad || !core->link || !core->link_text || !core->early ||
-        !core->waits || !td_inflight_init(core)) {
+        !core->waits || !core->notes || !td_inflight_init(core)) {
         td_core_destroy(core);
         return TD_ERR_NO_MEMORY;
     }
@@ -137,9 +138,15 @@ void td_core_destroy(struct td_core *core)
     free(core->link_text);
     free(core->early);
     free(core->waits);
+    free(core->notes);
     td_inflight_fini(core);
     td_arena_destroy(core->arena);
     free(core);
+}
+
+bool td_core_take_note(struct td_core *core, struct td_note *note, uint64_t *lost)
+{
+    return td_notes_take(core->notes, note, lost);
 }
 
 void td_core_usage(const struct td_core *core, struct td_usage *counts)

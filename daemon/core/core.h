@@ -12,6 +12,7 @@
 #include "base/span.h"
 #include "core/net/router.h"
 #include "event.h"
+#include "notes.h"
 #include "options.h"
 
 struct td_core;
@@ -41,6 +42,10 @@ td_time td_core_deadline(const struct td_core *core);
  * returns 0. The core does not count this time when it judges how long others have been silent. */
 td_time td_core_late(const struct td_core *core, td_time now);
 void td_core_destroy(struct td_core *core);
+
+/* td_core_take_note removes the oldest note for the log (notes.h), and sets *lost to the number of
+ * notes that were lost before it. It returns false if there is none. */
+bool td_core_take_note(struct td_core *core, struct td_note *note, uint64_t *lost);
 
 /* td_core_router returns the node's router, for inspection; NULL on the direct fabric. */
 const struct td_router *td_core_router(const struct td_core *core);

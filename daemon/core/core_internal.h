@@ -16,6 +16,7 @@
 #include "event.h"
 #include "model/group.h"
 #include "notices.h"
+#include "notes.h"
 #include "options.h"
 #include "scheduler.h"
 
@@ -103,6 +104,7 @@ struct td_core {
     struct td_endings *endings;       /* membership/endings.h */
     struct td_waits_job *waits;       /* [TD_WAITS_JOBS_MAX] (membership/waits.h) */
     struct td_looks *looks;           /* look.h */
+    struct td_notes *notes;           /* notes.h */
 };
 
 /* ---- emitting ---- */

@@ -119,6 +119,11 @@ static void execute(void *driver, const struct td_action *a)
     }
 }
 
+static void note(void *driver, const struct td_note *note, uint64_t lost)
+{
+    td_clients_note(((struct driver *)driver)->clients, note, lost);
+}
+
 static void executed(void *driver)
 {
     struct driver *d = driver;
@@ -178,6 +183,8 @@ static void handled(void *driver, const struct td_event *event)
 {
     struct driver *d = driver;
     bool periodic = event->kind == TD_EVENT_WAKE || event->kind == TD_EVENT_TREE_MESSAGE;
+    if (event->kind == TD_EVENT_WAKE)
+        td_clients_tick(d->clients);
     if (d->watchdog_due && works(d)) {
         d->watchdog_due = false;
         td_notify_feed();
@@ -419,7 +426,7 @@ static void serve(struct driver *d)
 
 int td_driver_run(const struct td_config *config, int watch_fd)
 {
-    static const struct td_loop_upcalls upcalls = {execute, executed, region_lost, handled};
+    static const struct td_loop_upcalls upcalls = {execute, note, executed, region_lost, handled};
     struct driver d = {.stopping = false};
     char why[512] = "";
     signal(SIGPIPE, SIG_IGN);

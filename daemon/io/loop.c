@@ -41,8 +41,12 @@ static void log_pause(struct td_loop *loop, td_time now)
 static void step(struct td_loop *loop, const struct td_event *event)
 {
     td_time now = td_loop_now();
+    struct td_note note;
+    uint64_t lost = 0;
     log_pause(loop, now);
     td_core_step(loop->core, now, event, loop->actions);
+    while (td_core_take_note(loop->core, &note, &lost))
+        loop->upcalls->note(loop->driver, &note, lost);
     for (uint32_t i = 0; i < loop->actions->count; i++)
         loop->upcalls->execute(loop->driver, &loop->actions->action[i]);
     loop->upcalls->executed(loop->driver);

@@ -25,6 +25,9 @@ struct td_plans;
 /* struct td_loop_upcalls: the functions that the loop calls in the driver above it. */
 struct td_loop_upcalls {
     void (*execute)(void *driver, const struct td_action *action);
+    /* A step has noted something for the log; its actions come later. lost: notes that were lost
+     * before this one. */
+    void (*note)(void *driver, const struct td_note *note, uint64_t lost);
     /* All actions of a step have been executed. */
     void (*executed)(void *driver);
     /* A region lost its pages, and zeroes have replaced them. The core does not know yet. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rate of log lines that clients cause: io/log.h. */
+/* The rate of log lines, and their fields in the journal: io/log.h. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -15,25 +17,49 @@
 
 static char text[4096];
 
+/* begin_capture sends stderr to a file; end_capture puts it back and reads the last line of the
+ * file to `text`, and returns the number of lines. */
+static int kept = -1;
+static FILE *captured;
+
+static void begin_capture(void)
+{
+    captured = tmpfile();
+    assert_non_null(captured);
+    kept = dup(STDERR_FILENO);
+    dup2(fileno(captured), STDERR_FILENO);
+}
+
+static uint32_t end_capture(void)
+{
+    uint32_t lines = 0;
+    fflush(stderr);
+    dup2(kept, STDERR_FILENO);
+    close(kept);
+    rewind(captured);
+    while (fgets(text, sizeof text, captured))
+        lines++;
+    fclose(captured);
+    return lines;
+}
+
 /* say tries to print `count` lines at a time, and returns how many were printed. `text` has the
  * last of them. */
 static uint32_t say(struct td_log_rate *rate, uint64_t now_ns, uint32_t count)
 {
     uint32_t printed = 0;
-    int kept = dup(STDERR_FILENO);
-    FILE *f = tmpfile();
-    assert_non_null(f);
-    dup2(fileno(f), STDERR_FILENO);
+    begin_capture();
     for (uint32_t i = 0; i < count; i++)
         printed += td_log_rated(rate, now_ns, TD_LOG_WARNING, "process %u does not read", i);
-    fflush(stderr);
-    dup2(kept, STDERR_FILENO);
-    close(kept);
-    rewind(f);
-    while (fgets(text, sizeof text, f))
-        continue;
-    fclose(f);
+    assert_int_equal(end_capture(), printed);
     return printed;
+}
+
+static uint32_t tick(struct td_log_rate *rate, uint64_t now_ns)
+{
+    begin_capture();
+    td_log_rate_tick(rate, now_ns, TD_LOG_WARNING, "lines of clients");
+    return end_capture();
 }
 
 static void a_flood_of_lines_is_counted(void **state)
@@ -41,17 +67,78 @@ static void a_flood_of_lines_is_counted(void **state)
     (void)state;
     struct td_log_rate rate = {0};
     assert_int_equal(say(&rate, 1, 54884), TD_LOG_RATE_LINES);
-    assert_int_equal(say(&rate, TD_LOG_RATE_NS, 10), 0);
-    assert_int_equal(say(&rate, TD_LOG_RATE_NS + 1, 1), 1);
-    assert_non_null(strstr(text, "process 0 does not read; 54889 such lines were suppressed"));
-    assert_int_equal(say(&rate, 3 * TD_LOG_RATE_NS, 1), 1);
+    assert_int_equal(say(&rate, TD_LOG_TOKEN_NS, 10), 0);
+    assert_int_equal(say(&rate, TD_LOG_TOKEN_NS + 1, 1), 1);
+    assert_non_null(strstr(text, "process 0 does not read; 54884 such lines were suppressed"));
+    assert_int_equal(say(&rate, 3 * TD_LOG_TOKEN_NS + 1, 3), 2); /* one for each token */
     assert_null(strstr(text, "suppressed"));
+    assert_int_equal(say(&rate, 100 * TD_LOG_TOKEN_NS, 100), TD_LOG_RATE_LINES); /* the most */
+}
+
+/* The number of suppressed lines is logged though no such line comes any more. */
+static void the_count_does_not_wait_for_a_line(void **state)
+{
+    (void)state;
+    struct td_log_rate rate = {0};
+    say(&rate, 1, TD_LOG_RATE_LINES + 7);
+    assert_int_equal(tick(&rate, 2), 0);
+    assert_int_equal(tick(&rate, 1 + TD_LOG_RATE_LINES * TD_LOG_TOKEN_NS), 1);
+    assert_non_null(strstr(text, "lines of clients: 7 such lines were suppressed"));
+    assert_int_equal(tick(&rate, 2 + TD_LOG_RATE_LINES * TD_LOG_TOKEN_NS), 0);
+}
+
+/* ---- the journal ---- */
+
+static const struct td_log_fields fields = {
+    .job = "heat", .error = "TIMEOUT", .rank = 3, .group = 0, .operation = 17, .node = 2};
+
+/* Fields that a line does not have are left out; a value cannot forge another field. */
+static void an_entry_has_the_fields_of_its_line(void **state)
+{
+    char entry[400];
+    struct td_log_fields forged = td_log_no_fields;
+    (void)state;
+    size_t size = td_log_entry(entry, sizeof entry, TD_LOG_INFO, &fields, "rank 3 is late");
+    assert_int_equal(size, strlen(entry));
+    assert_string_equal(entry, "MESSAGE=rank 3 is late\nPRIORITY=6\nSYSLOG_IDENTIFIER=test\n"
+                               "JOB=heat\nERROR=TIMEOUT\nRANK=3\nGROUP=0\nOP=17\nNODE=2\n");
+    forged.job = "a\nPRIORITY=0";
+    assert_true(td_log_entry(entry, sizeof entry, TD_LOG_WARNING, &forged, "two\nlines") > 0);
+    assert_string_equal(entry, "MESSAGE=two lines\nPRIORITY=4\nSYSLOG_IDENTIFIER=test\n"
+                               "JOB=a PRIORITY=0\n");
+    assert_int_equal(td_log_entry(entry, 20, TD_LOG_INFO, &fields, "rank 3 is late"), 0);
+}
+
+static void a_journal_gets_the_fields(void **state)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    char entry[2048] = "", directory[] = "/tmp/test_log.XXXXXX";
+    struct td_log_rate rate = {0};
+    (void)state;
+    assert_non_null(mkdtemp(directory));
+    snprintf(address.sun_path, sizeof address.sun_path, "%s/socket", directory);
+    int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+    assert_int_equal(bind(fd, (const struct sockaddr *)&address, sizeof address), 0);
+    td_log_journal(address.sun_path);
+    td_log_rated_with(&rate, 1, TD_LOG_INFO, &fields, "rank %d is late", 3);
+    assert_true(recv(fd, entry, sizeof entry - 1, MSG_DONTWAIT) > 0);
+    assert_non_null(strstr(entry, "MESSAGE=rank 3 is late\n"));
+    assert_non_null(strstr(entry, "\nJOB=heat\nERROR=TIMEOUT\nRANK=3\n"));
+    close(fd);
+    unlink(address.sun_path);
+    rmdir(directory);
+    assert_int_equal(say(&rate, 1, 1), 1); /* without a reader, the line goes to stderr */
+    assert_non_null(strstr(text, "process 0 does not read"));
+    td_log_journal(NULL);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_flood_of_lines_is_counted),
+        cmocka_unit_test(the_count_does_not_wait_for_a_line),
+        cmocka_unit_test(an_entry_has_the_fields_of_its_line),
+        cmocka_unit_test(a_journal_gets_the_fields),
     };
     td_log_init(TD_LOG_INFO, "test");
     return cmocka_run_group_tests(tests, NULL, NULL);

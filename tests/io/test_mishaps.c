@@ -205,10 +205,13 @@ static void death_of_a_client_is_told_to_its_job_alone(void **state)
     assert_int_equal(torus_wait(r, 10 * (int64_t)SECOND), TORUS_ERR_RANK_FAILED);
     assert_says(c[0], "rank 1 of job job died");
     assert_int_equal(torus_barrier(g[0]), TORUS_ERR_RANK_FAILED);
-    assert_int_equal(logged(0, "job job formed: 2 ranks; process "), 1);
-    assert_int_equal(logged(0, ": rank 1 of job job died"), 1); /* told twice, and logged once */
-    assert_int_equal(logged(0, "RANK_FAILED, told to process "), 1);
-    assert_int_equal(logged(0, "job other formed"), 1);
+    assert_int_equal(logged(0, "job job of user "), 1);
+    assert_int_equal(logged(0, " formed: 2 ranks"), 2);
+    assert_int_equal(logged(0, "RANK_FAILED: rank 1 of job job died"), 1);
+    assert_int_equal(logged(0, "operation 0 of job job failed after "), 1);
+    assert_int_equal(logged(0, "RANK_FAILED, told to process "), 0); /* it is the same sentence */
+    assert_int_equal(logged(1, "torusd[1]: rank 1 of job job died: process "), 1);
+    assert_int_equal(logged(0, "job other of user "), 1);
     barrier_all(other_g, 2);
     waitpid(child, NULL, 0);
     close(pipe_fd[0]);

@@ -80,6 +80,31 @@ static void note_daemons(struct td_core *core, struct td_communicator *c,
     }
 }
 
+struct td_note *td_communicator_note(struct td_core *core, const struct td_communicator *c,
+                                     enum td_note_kind kind)
+{
+    struct td_note *note = td_notes_add(core->notes, kind);
+    if (!note)
+        return NULL;
+    snprintf(note->job, sizeof note->job, "%s", c->name);
+    note->uid = c->uid;
+    note->instance = c->instance;
+    note->size = c->group.size;
+    note->group = c->index;
+    return note;
+}
+
+/* note_job notes that this node has, or drops, the first group of a job. */
+static void note_job(struct td_core *core, const struct td_communicator *c, enum td_note_kind kind)
+{
+    struct td_note *note = c->index == 0 ? td_communicator_note(core, c, kind) : NULL;
+    if (!note || kind != TD_NOTE_JOB_ENDED || !c->waits)
+        return;
+    note->age_ns = core->now - c->waits->formed_at;
+    note->error = c->waits->error;
+    snprintf(note->text, sizeof note->text, "%s", c->waits->text);
+}
+
 struct td_communicator *td_communicator_create(struct td_core *core, uint64_t instance,
                                                const char *name, uint64_t uid, uint32_t size,
                                                uint32_t *rank_node, uint64_t *rank_token,
@@ -126,6 +151,7 @@ struct td_communicator *td_communicator_create(struct td_core *core, uint64_t in
     if (parent)
         c->world = parent->world;
     td_waits_open(core, c);
+    note_job(core, c, TD_NOTE_JOB_FORMED);
     td_core_queue(core, &c->task);
     return c;
 }
@@ -137,6 +163,7 @@ static void destroy(struct td_core *core, struct td_communicator *c)
         link = &(*link)->next;
     *link = c->next;
     td_communicator_note_gone(core, c->instance);
+    note_job(core, c, TD_NOTE_JOB_ENDED);
     td_waits_close(core, c);
     for (uint32_t s = 0; s < c->group.slots; s++)
         if (s != c->slot)
@@ -350,6 +377,14 @@ void td_communicator_seat_lost(struct td_core *core, struct td_communicator *c,
                              "rank %u of job %s is gone: its process on %s, or its call to join, "
                              "ended before",
                              rank, c->name, here);
+    struct td_note *note =
+        died && c->index == 0 ? td_communicator_note(core, c, TD_NOTE_RANK_DIED) : NULL;
+    if (note) {
+        note->rank = rank;
+        note->node = core->node;
+        note->error = TD_ERR_RANK_FAILED;
+        snprintf(note->text, sizeof note->text, "%s", text);
+    }
     td_seat_transition(seat, died ? TD_SEAT_DIE : TD_SEAT_LEAVE);
     if (seat->client)
         seat->client->groups--;

@@ -202,6 +202,10 @@ struct td_plan *td_communicator_plan(struct td_communicator *c, uint64_t number)
 /* td_communicator_hold: a local rank holds the plan until the rank frees it, or is lost. */
 void td_communicator_hold(struct td_plan *plan, uint32_t local);
 
+/* td_communicator_note begins a note for the log about a group, or returns NULL: it is lost. */
+struct td_note *td_communicator_note(struct td_core *core, const struct td_communicator *c,
+                                     enum td_note_kind kind);
+
 /* ---- requests ---- */
 
 /* td_communicator_joined answers a request of a client: it has the seat in the group. */

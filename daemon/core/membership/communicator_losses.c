@@ -95,10 +95,11 @@ static void rank_lost(struct td_core *core, struct td_communicator *c,
         error = c->losing_error;
         text = c->losing_text;
     }
+    if (news)
+        c->lost = rank; /* the operations that end now read it */
     break_up(core, c, event, error, text);
     if (!news)
         return;
-    c->lost = rank;
     c->notice_down = true;
     for (struct td_communicator *d = core->communicators; c->index == 0 && d; d = d->next)
         if (d->index == TD_GROUP_MADE && d->world == c->instance && has_member(d, rank))
@@ -125,12 +126,13 @@ static void node_lost(struct td_core *core, struct td_communicator *c, uint32_t 
     else if (slot != UINT32_MAX &&
              from == UINT32_MAX) /* others' sessions say nothing of this one's */
         td_core_notices.slot_silent(core, c, slot);
+    if (news)
+        c->lost = node; /* the operations that end now read it */
     break_up(core, c, TD_COMMUNICATOR_LOSE_NODE, TD_ERR_NODE_FAILED, text);
     if (!news)
         return;
     if (c->index == 0)
         td_registry_job_lost(core, c->instance, node);
-    c->lost = node;
     c->lost_proven = proven;
     c->error = TD_ERR_NODE_FAILED;
     snprintf(c->text, sizeof c->text, "%s", text);

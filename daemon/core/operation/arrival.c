@@ -495,6 +495,46 @@ void td_arrival_failed(struct td_core *core, struct td_operation *o)
             td_waits_charge(c, r, o->least.call.kind, &charge);
 }
 
+/* only_absent returns the only rank that has not called, as far as this node knows, or UINT32_MAX.
+ */
+static uint32_t only_absent(struct td_core *core, const struct td_operation *o)
+{
+    const struct td_communicator *c = o->communicator;
+    uint8_t *bits = td_core_pad(core, td_bit_bytes(c->group.size));
+    uint32_t absent = UINT32_MAX, count = 0;
+    if (!bits)
+        return UINT32_MAX;
+    td_gate_arrived(o, bits);
+    for (uint32_t r = 0; r < c->group.size && count < 2; r++)
+        if (!td_bit(bits, r)) {
+            absent = r;
+            count++;
+        }
+    return count == 1 ? absent : UINT32_MAX;
+}
+
+void td_arrival_culprit(struct td_core *core, const struct td_operation *o, td_err error,
+                        int64_t *rank, int64_t *node)
+{
+    const struct td_communicator *c = o->communicator;
+    uint32_t slot = 0, local = 0, culprit = UINT32_MAX;
+    bool lost_rank =
+        c->state == TD_COMMUNICATOR_LOST_RANK || c->state == TD_COMMUNICATOR_LOST_RANK_SETTLED;
+    if (error == TD_ERR_NODE_FAILED && c->state == TD_COMMUNICATOR_LOST_NODE)
+        *node = c->lost;
+    else if (error == TD_ERR_RANK_FAILED && lost_rank)
+        culprit = c->lost;
+    else if (error == TD_ERR_MISMATCH && o->witnesses)
+        culprit = o->greatest.rank;
+    else if (error == TD_ERR_TIMEOUT)
+        culprit = only_absent(core, o);
+    if (culprit >= c->group.size)
+        return;
+    td_group_locate(&c->group, culprit, &slot, &local);
+    *rank = td_communicator_job_rank(c, culprit);
+    *node = c->group.node[slot];
+}
+
 /* ---- cancellation ---- */
 
 static void cancel(struct td_core *core, struct td_operation *o, const char *text)

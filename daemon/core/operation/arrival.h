@@ -14,6 +14,11 @@ void td_arrival_request(struct td_core *core, struct td_client *client,
  * ends with an error before its release. */
 void td_arrival_released(struct td_core *core, struct td_operation *o);
 void td_arrival_failed(struct td_core *core, struct td_operation *o);
+/* td_arrival_culprit sets *rank (in the job) and *node to those that are to blame for the end of an
+ * operation with an error, if one rank or one node is: the lost one, the only one that has not
+ * called, or the one whose call differs. Otherwise it leaves them. */
+void td_arrival_culprit(struct td_core *core, const struct td_operation *o, td_err error,
+                        int64_t *rank, int64_t *node);
 /* td_arrival_cancel appeals for the end of the operation that a request began, if it waits. */
 void td_arrival_cancel(struct td_core *core, struct td_client *client, uint64_t request);
 /* td_arrival_witness compares a call that a rank has made with those before it. It appeals at the

@@ -215,6 +215,21 @@ void td_operation_in_flight_end(struct td_core *core, struct td_operation *o)
 
 /* ---- ending ---- */
 
+/* note_failure notes for the log that an operation ends with an error. */
+static void note_failure(struct td_core *core, const struct td_operation *o, td_err error,
+                         const char *text)
+{
+    const struct td_communicator *c = o->communicator;
+    struct td_note *note = td_communicator_note(core, c, TD_NOTE_FAILED);
+    if (!note)
+        return;
+    note->operation = td_operation_number(o);
+    note->age_ns = core->now - o->started_at;
+    note->error = error;
+    td_arrival_culprit(core, o, error, &note->rank, &note->node);
+    snprintf(note->text, sizeof note->text, "%s", text);
+}
+
 /* end_badly drops what is queued of an operation that has failed, and queues its replies. */
 static void end_badly(struct td_core *core, struct td_operation *o, bool was_released, td_err error,
                       const char *text)
@@ -224,6 +239,7 @@ static void end_badly(struct td_core *core, struct td_operation *o, bool was_rel
         td_endings_note(core, c->instance, 0, error, text);
     td_waits_failed(core, o->communicator, error, text);
     o->error = error;
+    note_failure(core, o, error, text);
     if (!was_released)
         td_arrival_failed(core, o);
     o->text = td_arena_alloc(core->arena, TD_TEXT_MAX);

@@ -447,6 +447,16 @@ static void reply(struct td_clients *c, uint32_t client, const struct td_reply *
     }
 }
 
+void td_clients_note(struct td_clients *c, const struct td_note *note, uint64_t lost)
+{
+    td_events_note(&c->events, td_loop_now(), note, lost);
+}
+
+void td_clients_tick(struct td_clients *c)
+{
+    td_events_tick(&c->events, td_loop_now());
+}
+
 void td_clients_reply(struct td_clients *c, uint32_t client, const struct td_reply *r)
 {
     struct td_segments *segments = c->loop->segments;
@@ -588,6 +598,7 @@ void td_clients_stop(struct td_clients *c)
             flush(c->connection[i]);
             remove_connection(c->connection[i]);
         }
+    td_events_end(&c->events);
     td_log_rate_end(&c->expelled_log, TD_LOG_WARNING, "turned away processes");
     unlink(c->loop->config->socket);
     td_acceptor_stop(&c->acceptor, NULL);

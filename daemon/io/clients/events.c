@@ -8,28 +8,33 @@
 
 #define REPEATED_NS ((uint64_t)10000000000)
 
-/* error_name returns the name of an error that an operator looks for, or NULL: others concern the
- * caller alone. */
+/* error_name returns the name of an error, as in torus/torus.h without its beginning; NULL: no
+ * error. */
 static const char *error_name(td_err error)
 {
-    switch ((int)error) {
-    case TD_ERR_NO_MEMORY:
-        return "NO_MEMORY";
-    case TD_ERR_TIMEOUT:
-        return "TIMEOUT";
-    case TD_ERR_MISMATCH:
-        return "MISMATCH";
-    case TD_ERR_RANK_FAILED:
-        return "RANK_FAILED";
-    case TD_ERR_NODE_FAILED:
-        return "NODE_FAILED";
-    case TD_ERR_INTERNAL:
-        return "INTERNAL";
-    case TD_ERR_PARTITIONED:
-        return "PARTITIONED";
-    default:
-        return NULL;
-    }
+    static const char *const names[] = {NULL,          "INVALID",     "NO_MEMORY", "NO_DAEMON",
+                                        "PROTOCOL",    "VERSION",     "TIMEOUT",   "MISMATCH",
+                                        "RANK_FAILED", "NODE_FAILED", "CANCELLED", "BUSY",
+                                        "RANK_TAKEN",  "FORKED",      "INTERNAL",  "SHUTDOWN",
+                                        "SYSTEM",      "PARTITIONED", "PERMISSION"};
+    size_t at = (size_t) - (int)error;
+    return at < sizeof names / sizeof names[0] ? names[at] : "UNKNOWN";
+}
+
+/* concerns_operator returns false for errors that concern the caller alone. */
+static bool concerns_operator(td_err error)
+{
+    return error == TD_ERR_NO_MEMORY || error == TD_ERR_TIMEOUT || error == TD_ERR_MISMATCH ||
+           error == TD_ERR_RANK_FAILED || error == TD_ERR_NODE_FAILED || error == TD_ERR_INTERNAL ||
+           error == TD_ERR_PARTITIONED;
+}
+
+/* print_seconds writes a time in ns as 12.345 s. */
+static const char *print_seconds(uint64_t ns, char *text, size_t bytes)
+{
+    snprintf(text, bytes, "%llu.%03llu s", (unsigned long long)(ns / 1000000000),
+             (unsigned long long)(ns / 1000000 % 1000));
+    return text;
 }
 
 /* is_new returns true if no line with this hash was logged in the last REPEATED_NS, and keeps it.
@@ -45,21 +50,87 @@ static bool is_new(struct td_events *e, uint64_t now_ns, uint64_t hash)
     return true;
 }
 
+/* remember keeps the sentence of an error, so that replies with it are not logged again. */
+static void remember(struct td_events *e, uint64_t now_ns, const char *text)
+{
+    (void)is_new(e, now_ns, td_hash_bytes(text, strlen(text)));
+}
+
+static void note_end(struct td_events *e, uint64_t now_ns, const struct td_note *n,
+                     const struct td_log_fields *f)
+{
+    char time[32];
+    print_seconds(n->age_ns, time, sizeof time);
+    if (n->error == TD_OK)
+        td_log_rated_with(&e->jobs, now_ns, TD_LOG_INFO, f,
+                          "job %s of user %llu ended here after %s: no call failed", n->job,
+                          (unsigned long long)n->uid, time);
+    else
+        td_log_rated_with(&e->jobs, now_ns, TD_LOG_INFO, f,
+                          "job %s of user %llu ended here after %s; its first call that failed: %s",
+                          n->job, (unsigned long long)n->uid, time, n->text);
+}
+
+void td_events_note(struct td_events *e, uint64_t now_ns, const struct td_note *n, uint64_t lost)
+{
+    struct td_log_fields f = {.job = n->job,
+                              .error = error_name(n->error),
+                              .rank = n->rank,
+                              .group = n->group,
+                              .operation =
+                                  n->kind == TD_NOTE_FAILED ? (int64_t)n->operation : TD_NOTE_NONE,
+                              .node = n->node};
+    if (n->kind == TD_NOTE_JOB_FORMED) {
+        td_log_rated_with(&e->jobs, now_ns, TD_LOG_INFO, &f, "job %s of user %llu formed: %u ranks",
+                          n->job, (unsigned long long)n->uid, n->size);
+    } else if (n->kind == TD_NOTE_JOB_ENDED) {
+        note_end(e, now_ns, n, &f);
+    } else if (n->kind == TD_NOTE_RANK_DIED) {
+        td_log_rated_with(&e->deaths, now_ns, TD_LOG_INFO, &f, "%s", n->text);
+    } else if (n->kind == TD_NOTE_FAILED) {
+        char time[32];
+        print_seconds(n->age_ns, time, sizeof time);
+        remember(e, now_ns, n->text);
+        td_log_rated_with(&e->failures, now_ns, TD_LOG_INFO, &f,
+                          "operation %llu of %sjob %s failed after %s: %s: %s",
+                          (unsigned long long)n->operation, n->group ? "a group of " : "", n->job,
+                          time, f.error, n->text);
+    }
+    e->failures.suppressed += lost;
+}
+
 void td_events_reply(struct td_events *e, uint64_t now_ns, uint64_t pid, uint64_t uid,
                      const struct td_reply *r)
 {
-    const char *error = r->error == TD_OK ? NULL : error_name(r->error);
-    if (error && is_new(e, now_ns, td_hash_bytes(r->text, strlen(r->text))))
-        td_log_rated(&e->failures, now_ns, TD_LOG_INFO, "%s, told to process %llu of user %llu: %s",
-                     error, (unsigned long long)pid, (unsigned long long)uid, r->text);
-    if (r->kind != TD_REPLY_JOINED || r->error != TD_OK || !r->u.joined.job ||
+    bool failed = r->error != TD_OK && concerns_operator(r->error);
+    struct td_log_fields f = td_log_no_fields;
+    if (failed && is_new(e, now_ns, td_hash_bytes(r->text, strlen(r->text)))) {
+        f.error = error_name(r->error);
+        td_log_rated_with(&e->replies, now_ns, TD_LOG_INFO, &f,
+                          "%s, told to process %llu of user %llu: %s", f.error,
+                          (unsigned long long)pid, (unsigned long long)uid, r->text);
+    }
+    if (r->kind != TD_REPLY_JOINED || r->error != TD_OK || !r->u.joined.job || !r->u.joined.index ||
         !is_new(e, now_ns, td_hash_add(TD_HASH_START, r->u.joined.instance) ^ r->u.joined.group))
         return;
-    char group[40] = "";
-    if (r->u.joined.index)
-        snprintf(group, sizeof group, "group %u of ", r->u.joined.index);
-    td_log_rated(&e->jobs, now_ns, TD_LOG_INFO,
-                 "%sjob %s formed: %u ranks; process %llu of user %llu is rank %u", group,
-                 r->u.joined.job, r->u.joined.size, (unsigned long long)pid,
-                 (unsigned long long)uid, r->u.joined.rank);
+    f.job = r->u.joined.job;
+    f.group = r->u.joined.index;
+    td_log_rated_with(&e->jobs, now_ns, TD_LOG_INFO, &f, "a group of job %s formed: %u ranks",
+                      r->u.joined.job, r->u.joined.size);
+}
+
+void td_events_tick(struct td_events *e, uint64_t now_ns)
+{
+    td_log_rate_tick(&e->jobs, now_ns, TD_LOG_INFO, "jobs that formed or ended");
+    td_log_rate_tick(&e->deaths, now_ns, TD_LOG_INFO, "ranks that died");
+    td_log_rate_tick(&e->failures, now_ns, TD_LOG_INFO, "operations that failed");
+    td_log_rate_tick(&e->replies, now_ns, TD_LOG_INFO, "calls that failed");
+}
+
+void td_events_end(const struct td_events *e)
+{
+    td_log_rate_end(&e->jobs, TD_LOG_INFO, "jobs that formed or ended");
+    td_log_rate_end(&e->deaths, TD_LOG_INFO, "ranks that died");
+    td_log_rate_end(&e->failures, TD_LOG_INFO, "operations that failed");
+    td_log_rate_end(&e->replies, TD_LOG_INFO, "calls that failed");
 }

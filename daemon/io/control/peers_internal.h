@@ -72,6 +72,7 @@ struct td_peer {
     struct td_peer *next_slow;                  /* in the list of peers with delayed packets */
     bool is_slow;                               /* on that list; it stays there */
     char text[200];                             /* why the link is down */
+    struct td_log_rate log;                     /* of lines about the link */
     /* the last reasons that were logged: for the peer's rejection of this daemon, and for this
      * daemon's rejection of the peer */
     char refusal[200], refused[200];
@@ -112,6 +113,7 @@ struct td_peers {
     uint32_t terms;
     char refused[200]; /* the same, for a daemon whose node number is invalid */
     uint32_t up, wanted;
+    struct td_log_rate first_log; /* of lines about links that are up for the first time */
     struct buffer *buffer;
     uint32_t buffers, buffer_free; /* UINT32_MAX: none */
     struct td_wire_memory memory;

@@ -22,16 +22,39 @@ enum {
 
 #define STEADY_NS 5000000000u /* a link that was up for 5 s reconnects at once */
 
+/* about_node returns the fields of a line about a node. */
+static struct td_log_fields about_node(uint32_t node)
+{
+    struct td_log_fields fields = td_log_no_fields;
+    fields.node = node;
+    return fields;
+}
+
+/* complain logs a reason why a link to a node cannot be made. */
+static void complain(const struct td_peer *p, const char *text)
+{
+    struct td_log_fields about = about_node(p->node);
+    td_log_with(TD_LOG_WARNING, &about, "node %u: %s", p->node, text);
+}
+
 /* ---- replies ---- */
 
 static void link_up(struct td_peer *p)
 {
+    struct td_log_fields about = about_node(p->node);
     p->up = true;
     uv_timer_stop(&p->retry);
     p->up_at = td_loop_now();
     p->peers->up++;
     p->text[0] = p->refusal[0] = '\0';
-    td_log(p->told_down ? TD_LOG_INFO : TD_LOG_DEBUG, "node %u is up", p->node);
+    if (p->told_down)
+        td_log_rated_with(&p->log, p->up_at, TD_LOG_INFO, &about,
+                          "link to node %u is up again: "
+                          "node %u is up",
+                          p->node, p->node);
+    else
+        td_log_rated_with(&p->peers->first_log, p->up_at, TD_LOG_INFO, &about,
+                          "link to node %u is established", p->node);
     p->told_down = p->told_refused = false;
     td_loop_feed(p->peers->loop,
                  &(struct td_event){.kind = TD_EVENT_LINK_UP,
@@ -49,7 +72,7 @@ bool td_peer_accepted(struct td_peer *p, const uint8_t *body, size_t size)
         char text[200];
         snprintf(text, sizeof text, "it rejected the handshake: %.170s", g.text);
         if (strcmp(text, p->refusal) != 0) /* logged once, not at each attempt */
-            td_log(TD_LOG_WARNING, "node %u: %s", p->node, text);
+            complain(p, text);
         snprintf(p->refusal, sizeof p->refusal, "%s", text);
         td_peer_end(p, text, g.busy ? 0 : REFUSED_MS);
         return false;
@@ -99,7 +122,7 @@ static void on_channel_ended(void *peer, struct td_channel *channel, bool breach
     bulk_of(p, bulk, sizeof bulk);
     snprintf(text, sizeof text, "cannot open the packet stream to %.50s: %.40s", bulk, why);
     if (strcmp(text, p->refusal) != 0) /* logged once, not at each attempt */
-        td_log(TD_LOG_WARNING, "node %u: %s", p->node, text);
+        complain(p, text);
     snprintf(p->refusal, sizeof p->refusal, "%s", text);
     td_peer_end(p, text, 0);
 }
@@ -162,7 +185,7 @@ static void end_handshake(struct td_peer *p, const char *text, bool certain)
         return;
     }
     if (certain && strcmp(text, p->refusal) != 0) /* logged once, not at each attempt */
-        td_log(TD_LOG_WARNING, "node %u: %s", p->node, text);
+        complain(p, text);
     if (certain)
         snprintf(p->refusal, sizeof p->refusal, "%s", text);
     td_peer_end(p, text, 0);
@@ -342,6 +365,7 @@ static void end(struct td_peer *p, const char *text, unsigned after_ms, bool ref
     if (p->peers->loop->stopped)
         return;
     p->absent = refused;
+    struct td_log_fields about = about_node(p->node);
     unsigned ms = after_ms ? after_ms : p->retry_ms;
     unsigned most = p->steady ? RETRY_MS_MAX : RETRY_MS_IDLE;
     p->retry_ms = 2 * p->retry_ms > most ? most : 2 * p->retry_ms;
@@ -351,9 +375,11 @@ static void end(struct td_peer *p, const char *text, unsigned after_ms, bool ref
     snprintf(p->text, sizeof p->text, "%s (%.100s)", text,
              p->peers->loop->config->endpoints[p->node]);
     if (was_up)
-        td_log(TD_LOG_WARNING, "link to node %u is down: %s", p->node, p->text);
+        td_log_rated_with(&p->log, td_loop_now(), TD_LOG_WARNING, &about,
+                          "link to node %u is down: %s", p->node, p->text);
     else if (!p->told_down && !p->refusal[0])
-        td_log(TD_LOG_INFO, "no link to node %u yet: %s; retrying", p->node, p->text);
+        td_log_rated_with(&p->log, td_loop_now(), TD_LOG_INFO, &about,
+                          "no link to node %u yet: %s; retrying", p->node, p->text);
     p->told_down = true;
     p->told_refused = p->told_refused || refused;
     td_loop_feed(
@@ -394,7 +420,7 @@ void td_peers_drop(struct td_peers *peers, uint32_t node, const char *text)
 {
     struct td_peer *p = &peers->peer[node];
     if (!p->up) /* otherwise td_peer_end logs the reason */
-        td_log(TD_LOG_WARNING, "node %u: %s", node, text);
+        complain(p, text);
     if (p->wanted)
         td_peer_end(p, text, RETRY_MS);
 }

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* notes: what an operator should read of jobs and operations, for the driver's log. A note has
+ * facts as fields and the sentence that the ranks read. The driver takes notes after each step.
+ * Owns: TD_NOTES_MAX notes. Borrows: nothing.
+ * Invariant: notes leave in the order in which they came. Without a free place a note is counted as
+ * lost, and no other is overwritten. Pure: no I/O, clock, or globals. */
+#ifndef TD_CORE_NOTES_H
+#define TD_CORE_NOTES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/errors.h"
+#include "base/limits.h"
+
+enum { TD_NOTES_MAX = 64, TD_NOTE_NONE = -1 };
+
+enum td_note_kind {
+    TD_NOTE_JOB_FORMED, /* this node has the first group of a job */
+    TD_NOTE_JOB_ENDED,  /* this node has dropped that group */
+    TD_NOTE_RANK_DIED,  /* the process of a rank of this node has ended without leaving */
+    TD_NOTE_FAILED,     /* an operation has ended with an error on this node */
+    TD_NOTE_KINDS
+};
+
+/* struct td_note: `rank` and `node` are those of the culprit, TD_NOTE_NONE if no single one is
+ * known. Ranks are those of the job. */
+struct td_note {
+    enum td_note_kind kind;
+    char job[TD_NAME_MAX];
+    uint64_t uid;       /* of the job */
+    uint64_t instance;  /* of the group */
+    uint32_t size;      /* ranks of the group */
+    uint32_t group;     /* 0: the job's world */
+    uint64_t operation; /* FAILED: its number, as ranks count their calls */
+    int64_t rank, node;
+    uint64_t age_ns; /* JOB_ENDED: since the job formed; FAILED: since the first rank's call */
+    td_err error;    /* FAILED; JOB_ENDED: of the first call that failed, or TD_OK */
+    char text[TD_TEXT_MAX]; /* the sentence of the error, or of the death; else "" */
+};
+
+struct td_notes {
+    uint32_t first, count;
+    uint64_t lost; /* since one was taken last */
+    struct td_note note[TD_NOTES_MAX];
+};
+
+/* td_notes_add returns a zeroed note to fill in, without rank and node, or NULL: it is lost. */
+struct td_note *td_notes_add(struct td_notes *notes, enum td_note_kind kind);
+/* td_notes_take removes the oldest note, and sets *lost to the number of notes that were lost since
+ * the last call. It returns false if there is none. */
+bool td_notes_take(struct td_notes *notes, struct td_note *note, uint64_t *lost);
+
+#endif

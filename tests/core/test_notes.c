@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the core notes for the log: core/notes.h. */
+#include "node.h"
+
+#include "core/core.h"
+
+enum { GROUP = 3 };
+static const int64_t SECOND = 1000000000;
+
+static struct td_note note;
+static uint64_t lost;
+
+/* take takes the next note, which is to be of this kind. */
+static void take(enum td_note_kind kind)
+{
+    assert_true(td_core_take_note(node.core, &note, &lost));
+    assert_int_equal(note.kind, kind);
+    assert_int_equal(lost, 0);
+}
+
+static struct td_communicator *begin(uint32_t at)
+{
+    node_begin("3", at, NULL);
+    struct td_communicator *c = node_group(GROUP);
+    take(TD_NOTE_JOB_FORMED);
+    assert_int_equal(note.size, GROUP);
+    assert_string_equal(note.job, c->name);
+    return c;
+}
+
+static void end(void)
+{
+    assert_false(td_core_take_note(node.core, &note, &lost));
+    node_end();
+}
+
+static struct td_message about(const struct td_communicator *c, enum td_message_kind kind)
+{
+    return (struct td_message){.kind = kind, .instance = c->instance, .group = c->index};
+}
+
+/* The root knows that rank 1 has called, and notes that only rank 2 has not. */
+static void a_timeout_names_the_rank_that_has_not_called(void **state)
+{
+    (void)state;
+    struct td_communicator *c = begin(0);
+    node_call(c, SECOND);
+    struct td_message m = about(c, TD_MESSAGE_ARRIVE);
+    m.u.arrive.least = m.u.arrive.greatest = node_barrier(1);
+    node_message(1, &m);
+    node_pass(c, 1001000000);
+    node_pass(c, 500000000); /* the root asks once more before it ends the operation */
+    take(TD_NOTE_FAILED);
+    assert_int_equal(note.error, TD_ERR_TIMEOUT);
+    assert_int_equal(note.rank, 2);
+    assert_int_equal(note.node, 2);
+    assert_int_equal(note.operation, 0);
+    assert_true(note.age_ns >= (uint64_t)SECOND);
+    assert_string_equal(note.text, node.text); /* the sentence that the rank reads */
+    end();
+}
+
+static void two_missing_ranks_have_no_single_culprit(void **state)
+{
+    (void)state;
+    struct td_communicator *c = begin(0);
+    node_call(c, SECOND);
+    node_pass(c, 1001000000);
+    node_pass(c, 500000000);
+    take(TD_NOTE_FAILED);
+    assert_int_equal(note.rank, TD_NOTE_NONE);
+    assert_int_equal(note.node, TD_NOTE_NONE);
+    assert_non_null(strstr(note.text, "ranks 1-2"));
+    end();
+}
+
+static void a_lost_rank_is_noted_with_its_node(void **state)
+{
+    (void)state;
+    struct td_communicator *c = begin(1);
+    node_call(c, -1);
+    struct td_message m = about(c, TD_MESSAGE_RANK_LOST);
+    m.u.rank_lost = (struct td_message_rank_lost){
+        .rank = 2, .error = TD_ERR_RANK_FAILED, .text = "rank 2 of job x died"};
+    node_message(0, &m);
+    take(TD_NOTE_FAILED);
+    assert_int_equal(note.error, TD_ERR_RANK_FAILED);
+    assert_int_equal(note.rank, 2);
+    assert_int_equal(note.node, 2);
+    assert_string_equal(note.text, "rank 2 of job x died");
+    end();
+}
+
+static void a_death_is_noted_at_the_node_of_the_rank(void **state)
+{
+    (void)state;
+    begin(1);
+    td_client_close(node.core, NODE_CLIENT);
+    node_run();
+    take(TD_NOTE_RANK_DIED);
+    assert_int_equal(note.rank, 1);
+    assert_int_equal(note.node, 1);
+    assert_non_null(strstr(note.text, "rank 1 of job "));
+    end();
+}
+
+static void the_end_of_a_job_is_noted(void **state)
+{
+    (void)state;
+    char job[TD_NAME_MAX];
+    node_begin("1", 0, NULL);
+    memcpy(job, node_group(1)->name, sizeof job);
+    take(TD_NOTE_JOB_FORMED);
+    td_client_close(node.core, NODE_CLIENT);
+    node_run();
+    take(TD_NOTE_RANK_DIED);
+    take(TD_NOTE_JOB_ENDED);
+    assert_string_equal(note.job, job);
+    assert_int_equal(note.error, TD_OK);
+    end();
+}
+
+static void notes_without_room_are_counted(void **state)
+{
+    (void)state;
+    static struct td_notes notes;
+    for (int i = 0; i < TD_NOTES_MAX; i++)
+        td_notes_add(&notes, TD_NOTE_FAILED)->operation = (uint64_t)i;
+    assert_null(td_notes_add(&notes, TD_NOTE_FAILED));
+    assert_null(td_notes_add(&notes, TD_NOTE_FAILED));
+    for (int i = 0; i < TD_NOTES_MAX; i++) {
+        assert_true(td_notes_take(&notes, &note, &lost));
+        assert_int_equal(note.operation, i);
+        assert_int_equal(lost, i ? 0 : 2);
+    }
+    assert_false(td_notes_take(&notes, &note, &lost));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_timeout_names_the_rank_that_has_not_called),
+        cmocka_unit_test(two_missing_ranks_have_no_single_culprit),
+        cmocka_unit_test(a_lost_rank_is_noted_with_its_node),
+        cmocka_unit_test(a_death_is_noted_at_the_node_of_the_rank),
+        cmocka_unit_test(the_end_of_a_job_is_noted),
+        cmocka_unit_test(notes_without_room_are_counted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
