@@ -6,6 +6,7 @@
 
 #include "clock.h"
 #include "links.h"
+#include "packets.h"
 #include "state.h"
 #include "trace.h"
 
@@ -79,8 +80,11 @@ void td_sim_thaw_node(struct td_sim *sim, uint32_t node)
         return;
     n->paused = false;
     trace_line(sim, node, '>', "runs again");
+    for (const struct kept *k = n->kept.first; k; k = k->next)
+        if (k->event.kind == SENT) /* other nodes may receive the packet at this moment */
+            packets_read(sim, &k->event);
     resume(sim, &n->kept);
-    disturbances_end_unread(sim, node); /* behind the reading of the bytes, which it has kept */
+    disturbances_end_unread(sim, node);
     if (n->wakes)
         clock_wake(sim, node);
     n->wakes = false;

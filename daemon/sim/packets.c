@@ -197,16 +197,23 @@ void packets_forge(struct td_sim *sim, uint32_t from, uint32_t to, const struct 
         packets_release(parcel);
 }
 
-void packets_sent(struct td_sim *sim, const struct event *e)
+void packets_read(struct td_sim *sim, const struct event *e)
 {
     struct parcel *parcel = e->object;
-    if (e->epoch != sim->node[e->node].starts)
+    if (e->epoch != sim->node[e->node].starts || parcel->packed)
         return; /* an earlier daemon sent it */
-    sim->node[e->node].under_way--;
     if (!sim->options.timing_only)
         memory_pack(&sim->node[e->node], &parcel->slice, &parcel->view, parcel->offset,
                     parcel->bytes, parcel->payload);
     parcel->packed = true;
+}
+
+void packets_sent(struct td_sim *sim, const struct event *e)
+{
+    if (e->epoch != sim->node[e->node].starts)
+        return;
+    packets_read(sim, e);
+    sim->node[e->node].under_way--;
     cores_feed(sim, e->node, &(struct td_event){.kind = TD_EVENT_SENT, .u.sent.handle = e->handle});
 }
 
