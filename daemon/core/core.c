@@ -324,6 +324,7 @@ static void node_back(struct td_core *core, uint32_t node)
     td_epoch_node_back(core, node);
     td_succession_node_back(core, node);
     td_job_node_back(core, node);
+    td_communicator_node_back(core, node);
     td_shrink_node_back(core, node);
 }
 

@@ -3,6 +3,7 @@
 #include "node.h"
 
 #include "base/hash.h"
+#include "core/membership/communicator_losses.h"
 #include "core/membership/subgroup.h"
 
 enum { GROUP = 4, MANY = 400 };
@@ -238,6 +239,32 @@ static void a_loss_is_told_to_the_root_by_the_children_above_the_rank(void **sta
     node_end();
 }
 
+/* The answer may be lost: a daemon drops what it has for another one that nothing there needs. */
+static void a_parent_whose_session_is_new_hears_of_a_loss_again(void **state)
+{
+    (void)state;
+    begin(2);
+    struct td_request q = {.kind = TD_REQUEST_LEAVE, .id = 6};
+    q.u.leave.group = pair->number;
+    td_communicator_leave(node.core, td_client_find(node.core, NODE_CLIENT), &q);
+    node_run();
+    assert_non_null(node_sent_to(0, TD_MESSAGE_RANK_GONE));
+    node_forget();
+    td_communicator_node_back(node.core, 1); /* no parent */
+    node_run();
+    assert_int_equal(node.sents, 0);
+    td_communicator_node_back(node.core, 0);
+    node_run();
+    assert_non_null(node_sent_to(0, TD_MESSAGE_RANK_GONE));
+    struct td_message m = lost(pair);
+    node_message(0, &m);
+    node_forget();
+    td_communicator_node_back(node.core, 0);
+    node_run();
+    assert_int_equal(node.sents, 0);
+    node_end();
+}
+
 static void a_node_outside_of_a_group_does_not_end_it(void **state)
 {
     (void)state;
@@ -263,6 +290,7 @@ int main(void)
         cmocka_unit_test(a_rank_is_lost_to_many_groups_at_once),
         cmocka_unit_test(a_loss_is_believed_from_the_parent_or_from_the_daemon_of_the_rank),
         cmocka_unit_test(a_loss_is_told_to_the_root_by_the_children_above_the_rank),
+        cmocka_unit_test(a_parent_whose_session_is_new_hears_of_a_loss_again),
         cmocka_unit_test(a_node_outside_of_a_group_does_not_end_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,7 @@
 #include "far.h"
 
 #include "core/membership/shrink.h"
+#include "core/net/fabric_routed.h"
 #include "core/net/health.h"
 
 static void tick(uint64_t ns)
@@ -451,6 +452,31 @@ static void a_node_that_is_back_is_told_of_the_neighbours_that_are_lost(void **s
     node_end();
 }
 
+/* What a node says of its neighbours may be out of date at two others in two ways: each of them
+ * then takes the way of the other. A message that goes round shows that. */
+static void a_message_that_goes_round_in_a_circle_ends_what_others_have_said(void **state)
+{
+    (void)state;
+    far_begin_relayed();
+    struct td_message lost = {.kind = TD_MESSAGE_NEIGHBOUR_LOST};
+    lost.u.neighbour_lost.node = 3;
+    node.core->fabric->neighbour_lost(node.core, DISTANT, &lost);
+    node_run();
+    assert_int_equal(node.core->routed->missing_count, 1);
+    struct td_message m = {.kind = TD_MESSAGE_HEARTBEAT};
+    m.relay.is_relayed = true;
+    m.relay.origin = FAR;
+    m.relay.destination = DISTANT;
+    m.relay.hops = (uint16_t)(node.core->routed->hops_max - 1);
+    (void)node.core->fabric->relay(node.core, FAR, &m);
+    assert_int_equal(node.core->routed->missing_count, 1);
+    m.relay.hops = (uint16_t)node.core->routed->hops_max;
+    (void)node.core->fabric->relay(node.core, FAR, &m);
+    assert_int_equal(node.core->routed->missing_count, 0);
+    node_run();
+    node_end();
+}
+
 static void a_session_that_goes_on_after_a_restart_of_the_receiver_is_taken_from_there(void **state)
 {
     (void)state;
@@ -545,6 +571,7 @@ losses_that_others_have_reported_are_forgotten_when_a_node_beyond_them_is_heard(
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_message_that_goes_round_in_a_circle_ends_what_others_have_said),
         cmocka_unit_test(a_relayed_link_that_is_silent_is_given_up_and_probed),
         cmocka_unit_test(a_node_without_a_route_for_a_moment_keeps_its_session),
         cmocka_unit_test(a_node_that_all_its_neighbours_have_lost_is_lost_at_once),

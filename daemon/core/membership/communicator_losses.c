@@ -59,6 +59,17 @@ void td_communicator_tell_root(struct td_core *core, struct td_communicator *c, 
     td_core_queue(core, &c->task);
 }
 
+void td_communicator_node_back(struct td_core *core, uint32_t node)
+{
+    for (struct td_communicator *c = core->communicators; c; c = c->next) {
+        if (!c->has_parent || c->parent != node || c->losing_error == TD_OK ||
+            td_communicator_broken(c))
+            continue;
+        c->gone_due = true;
+        td_core_queue(core, &c->task);
+    }
+}
+
 /* pass_on_loss tells the root of a subgroup that the job has lost a rank: a rank that died before
  * it made the subgroup cannot announce its death there. The subgroup breaks when its root says so,
  * which is after the releases that the root gave before. The notice of the job takes another way.

@@ -55,6 +55,9 @@ void td_communicator_stop(struct td_core *core);
  * message, because a rank may be lost to hundreds of groups at once. */
 void td_communicator_tell_root(struct td_core *core, struct td_communicator *c, uint32_t rank,
                                td_err error, const char *text);
+/* td_communicator_node_back tells a parent again which loss the root is to be told: the message may
+ * be lost, or the answer, if nothing there needs this daemon any more. */
+void td_communicator_node_back(struct td_core *core, uint32_t node);
 /* td_communicator_send_notices sends the notices that are due. It returns false when the action
  * list is full. */
 bool td_communicator_send_notices(struct td_core *core, struct td_communicator *c);

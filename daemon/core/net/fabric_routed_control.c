@@ -248,10 +248,14 @@ bool td_routed_reroute(struct td_core *core, struct td_task *task)
 
 static void forward(struct td_core *core, uint32_t hop, struct td_message *m)
 {
+    if (m->relay.hops >= core->routed->hops_max) { /* it goes round in a circle */
+        td_routed_heard(core);
+        return;
+    }
     uint32_t via = choose(core, m);
-    if (via == UINT32_MAX || !td_link_is_up(&core->link[via]) ||
-        ++m->relay.hops > core->routed->hops_max)
+    if (via == UINT32_MAX || !td_link_is_up(&core->link[via]))
         return; /* its sender retransmits it */
+    m->relay.hops++;
     if (via == hop)
         td_routed_tell(core, hop); /* it has sent the message the wrong way */
     struct td_action *a = td_core_act_bare(core, TD_ACTION_FORWARD_TREE);
