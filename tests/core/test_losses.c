@@ -178,6 +178,26 @@ static void a_call_that_has_ended_before_the_group_was_made_gives_the_same_error
     node_end();
 }
 
+/* Swarm seeds 37532, 61134 and 63440: so did the first call, and the rank was told that its
+ * creation of the group had been cancelled. */
+static void a_group_whose_first_call_has_ended_can_still_be_made(void **state)
+{
+    (void)state;
+    begin(2);
+    struct td_message m = {.kind = TD_MESSAGE_VERDICT, .group = TD_GROUP_MADE, .sequence = 0};
+    m.instance = td_hash_add(td_hash_add(TD_HASH_START, world->instance), 2);
+    m.instance = td_hash_add(td_hash_add(m.instance, 0), 2); /* its ranks */
+    m.u.verdict =
+        (struct td_message_verdict){.error = TD_ERR_CANCELLED, .text = "rank 0 cancelled a call"};
+    node_message(0, &m);
+    struct td_communicator *late = make(2);
+    assert_true(late->instance == m.instance);
+    node_call(late, -1);
+    assert_int_equal(node.reply.error, TD_ERR_CANCELLED);
+    assert_string_equal(node.text, "rank 0 cancelled a call");
+    node_end();
+}
+
 static void a_rank_is_lost_to_many_groups_at_once(void **state)
 {
     (void)state;
@@ -287,6 +307,7 @@ int main(void)
         cmocka_unit_test(a_broken_group_is_reported_to_a_node_that_made_it_late),
         cmocka_unit_test(a_broken_group_answers_the_first_call_of_a_node_that_made_it_late),
         cmocka_unit_test(a_call_that_has_ended_before_the_group_was_made_gives_the_same_error),
+        cmocka_unit_test(a_group_whose_first_call_has_ended_can_still_be_made),
         cmocka_unit_test(a_rank_is_lost_to_many_groups_at_once),
         cmocka_unit_test(a_loss_is_believed_from_the_parent_or_from_the_daemon_of_the_rank),
         cmocka_unit_test(a_loss_is_told_to_the_root_by_the_children_above_the_rank),

@@ -11,9 +11,12 @@
 
 enum { TD_ENDINGS_MAX = 32 };
 
+/* the sequence of the creation of a group, which ranks that come later cannot make any more */
+#define TD_ENDING_OF_CREATION UINT64_MAX
+
 struct td_ending {
     uint64_t instance; /* of the group; 0: none */
-    uint64_t sequence; /* of the operation */
+    uint64_t sequence; /* of the operation, or TD_ENDING_OF_CREATION */
     td_err error;
     char text[TD_TEXT_MAX];
 };

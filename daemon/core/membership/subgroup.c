@@ -134,6 +134,24 @@ static const char *check_share(struct td_core *core, const struct td_client *cli
     return share ? share : td_account_refuses(core, parent->account, TD_HOLD_MEMORY, 1);
 }
 
+/* is_refused answers the creation of a group that the other ranks do not wait for any more, and
+ * returns true. If its first call has ended for them, this rank gets the same sentence. */
+static bool is_refused(struct td_core *core, const struct td_client *client,
+                       const struct td_request *q, uint64_t instance)
+{
+    const struct td_ending *ending = td_endings_find(core, instance, TD_ENDING_OF_CREATION);
+    bool gone = core->settings.tuning.flood && td_communicator_is_gone(core, instance);
+    if (!ending && gone)
+        ending = td_endings_find(core, instance, 0);
+    if (ending)
+        td_reply_error(core, client->id, q->id, ending->error, ending->text);
+    else if (gone)
+        td_reply_error(core, client->id, q->id, TD_ERR_TIMEOUT,
+                       "this rank called too late: the other ranks no longer wait for it to create "
+                       "the group");
+    return ending || gone;
+}
+
 void td_subgroup_make(struct td_core *core, struct td_client *client, const struct td_request *q)
 {
     struct td_communicator *parent = NULL, *c = NULL;
@@ -149,17 +167,8 @@ void td_subgroup_make(struct td_core *core, struct td_client *client, const stru
     for (uint32_t i = 0; i < q->u.make.members; i++)
         instance = td_hash_add(instance, q->u.make.member[i]);
     c = td_communicator_find(core, instance, TD_GROUP_MADE);
-    const struct td_ending *ending = c ? NULL : td_endings_find(core, instance, 0);
-    if (ending) {
-        td_reply_error(core, client->id, q->id, ending->error, ending->text);
+    if (!c && is_refused(core, client, q, instance))
         return;
-    }
-    if (!c && core->settings.tuning.flood && td_communicator_is_gone(core, instance)) {
-        td_reply_error(
-            core, client->id, q->id, TD_ERR_TIMEOUT,
-            "this rank called too late: the other ranks no longer wait for it to create the group");
-        return;
-    }
     const char *share = c ? NULL : check_share(core, client, parent);
     if (share) {
         td_reply_error(core, client->id, q->id, TD_ERR_BUSY, share);
@@ -212,7 +221,7 @@ void td_subgroup_make_survivors(struct td_core *core, struct td_communicator *pa
 static struct td_message_rank_lost ending_of(struct td_core *core, const struct td_message *m,
                                              bool over)
 {
-    const struct td_ending *ending = td_endings_find(core, m->instance, 0);
+    const struct td_ending *ending = td_endings_find(core, m->instance, TD_ENDING_OF_CREATION);
     if (ending)
         return (struct td_message_rank_lost){
             .rank = UINT32_MAX, .error = ending->error, .text = ending->text};
@@ -230,7 +239,7 @@ static struct td_message_rank_lost ending_of(struct td_core *core, const struct 
     else
         lost.text = td_core_format(core, "no rank on %s created the group in time",
                                    td_core_node_name(core, core->node));
-    td_endings_note(core, m->instance, 0, lost.error, lost.text);
+    td_endings_note(core, m->instance, TD_ENDING_OF_CREATION, lost.error, lost.text);
     return lost;
 }
 
