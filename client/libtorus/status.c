@@ -24,6 +24,15 @@ int tl_status_ask(torus_context *c, uint32_t node, uint32_t section, uint64_t cu
     return tl_send(c, &q, -1);
 }
 
+int tl_end_calls(torus_context *c, uint32_t node, const struct td_message_end_calls *end,
+                 uint64_t *id)
+{
+    struct td_request q = {.kind = TD_REQUEST_END_CALLS, .id = *id = c->next_id++};
+    q.u.end_calls.node = node + 1;
+    q.u.end_calls.end = *end;
+    return tl_send(c, &q, -1);
+}
+
 int tl_status_next(torus_context *c, uint32_t section, struct tl_listing *l, struct td_reply *reply)
 {
     enum { PAGES_MAX = 16384, LISTING_S = 30 };

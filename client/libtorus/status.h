@@ -14,6 +14,12 @@ int tl_status_page(torus_context *c, uint32_t section, uint64_t cursor, struct t
  * error, comes by tl_next (socket.h). */
 int tl_status_ask(torus_context *c, uint32_t node, uint32_t section, uint64_t cursor, uint64_t *id);
 
+/* tl_end_calls asks a node to end calls of a job, and sets *id. The reply comes by tl_next: a
+ * STATUS without rows, whose `next` is the number of calls that end (core/end_calls.h), or an
+ * error. */
+int tl_end_calls(torus_context *c, uint32_t node, const struct td_message_end_calls *end,
+                 uint64_t *id);
+
 /* struct tl_listing: a listing that is read page by page, zeroed before the first one; the last
  * page sets the cursor to 0. */
 struct tl_listing {

@@ -33,6 +33,7 @@
 #include "core/operation/sync.h"
 #include "core_internal.h"
 #include "inspect.h"
+#include "end_calls.h"
 #include "look.h"
 #include "core/net/session.h"
 
@@ -264,6 +265,9 @@ static void handle_message(struct td_core *core, uint32_t from, const struct td_
         return;
     case TD_MESSAGE_RESUME: /* the session has handled it */
         return;
+    case TD_MESSAGE_END_CALLS:
+        td_end_calls_message(core, from, m);
+        return;
     case TD_MESSAGE_LOOK:
     case TD_MESSAGE_SEEN:
         td_look_message(core, from, m);
@@ -432,6 +436,9 @@ static void handle_request(struct td_core *core, uint32_t id, const struct td_re
         return;
     case TD_REQUEST_PEER_REGION:
         td_communicator_peer_region(core, c, q);
+        return;
+    case TD_REQUEST_END_CALLS:
+        td_end_calls_request(core, c, q);
         return;
     case TD_REQUEST_HELLO:
     case TD_REQUEST_REGION:

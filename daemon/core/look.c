@@ -8,8 +8,7 @@
 #include "core/net/session.h"
 #include "inspect.h"
 
-/* why_not returns why a node cannot be asked now, and sets *error, or NULL. */
-static const char *why_not(struct td_core *core, uint32_t node, td_err *error)
+const char *td_look_why_not(struct td_core *core, uint32_t node, uint32_t minor, td_err *error)
 {
     struct td_link *link = &core->link[node];
     bool down = td_link_is_given_up(link) && td_health_state(core, node) == TD_PEER_DOWN;
@@ -32,14 +31,14 @@ static const char *why_not(struct td_core *core, uint32_t node, td_err *error)
     if (!td_session_has_room(core, node))
         return td_core_format(core, "too much is in flight to %s", td_core_node_name(core, node));
     *error = TD_ERR_VERSION;
-    if (link->lane->minor < TD_MINOR_LOOK)
+    if (link->lane->minor < minor)
         return td_core_format(core, "%s runs an older release, which other nodes cannot ask",
                               td_core_node_name(core, node));
     return NULL;
 }
 
-static void ask(struct td_core *core, const struct td_client *client, uint32_t node,
-                const struct td_request *q)
+uint64_t td_look_ticket(struct td_core *core, const struct td_client *client, uint32_t node,
+                        uint64_t request)
 {
     struct td_looks *all = core->looks;
     uint64_t ticket = ++all->tickets;
@@ -48,12 +47,18 @@ static void ask(struct td_core *core, const struct td_client *client, uint32_t n
         td_reply_error(core, l->client, l->request, TD_ERR_BUSY,
                        "later questions have taken the place of this one");
     *l = (struct td_look){.ticket = ticket,
-                          .request = q->id,
+                          .request = request,
                           .client = client->id,
                           .node = node,
                           .asked_at = core->now};
+    return ticket;
+}
+
+static void ask(struct td_core *core, const struct td_client *client, uint32_t node,
+                const struct td_request *q)
+{
     struct td_message m = {.kind = TD_MESSAGE_LOOK};
-    m.u.look = (struct td_message_look){.ticket = ticket,
+    m.u.look = (struct td_message_look){.ticket = td_look_ticket(core, client, node, q->id),
                                         .uid = client->uid,
                                         .sees_all = td_inspect_sees_all(core, client),
                                         .section = q->u.status.section,
@@ -71,10 +76,21 @@ void td_look_request(struct td_core *core, const struct td_client *client,
         td_inspect_reply(core, client, q);
     else if (node >= core->options.topology.nodes)
         td_reply_error(core, client->id, q->id, TD_ERR_INVALID, "the machine has no such node");
-    else if ((why = why_not(core, node, &error)))
+    else if ((why = td_look_why_not(core, node, TD_MINOR_LOOK, &error)))
         td_reply_error(core, client->id, q->id, error, why);
     else
         ask(core, client, node, q);
+}
+
+void td_look_answer(struct td_core *core, uint32_t to, uint64_t ticket, const struct td_reply *page)
+{
+    struct td_message m = {.kind = TD_MESSAGE_SEEN, .u.seen.ticket = ticket};
+    uint8_t *bytes = td_core_pad(core, TD_PAGE_BYTES_MAX);
+    if (page && bytes && core->options.encode_page) {
+        m.u.seen.page.bytes = (uint32_t)core->options.encode_page(page, bytes, TD_PAGE_BYTES_MAX);
+        m.u.seen.page.bits = m.u.seen.page.bytes ? bytes : NULL;
+    }
+    td_session_send(core, to, &m);
 }
 
 /* answer sends the page that a node has asked for. */
@@ -82,15 +98,10 @@ static void answer(struct td_core *core, uint32_t to, const struct td_message_lo
 {
     if (!td_session_has_room(core, to))
         return; /* whoever asks has patience of its own */
-    struct td_message m = {.kind = TD_MESSAGE_SEEN, .u.seen.ticket = look->ticket};
     struct td_reply *page = td_core_pad(core, sizeof *page);
-    uint8_t *bytes = td_core_pad(core, TD_PAGE_BYTES_MAX);
-    if (page && bytes && core->options.encode_page &&
-        td_inspect_page(core, look->uid, look->sees_all, look->section, look->cursor, page)) {
-        m.u.seen.page.bytes = (uint32_t)core->options.encode_page(page, bytes, TD_PAGE_BYTES_MAX);
-        m.u.seen.page.bits = m.u.seen.page.bytes ? bytes : NULL;
-    }
-    td_session_send(core, to, &m);
+    bool known =
+        page && td_inspect_page(core, look->uid, look->sees_all, look->section, look->cursor, page);
+    td_look_answer(core, to, look->ticket, known ? page : NULL);
 }
 
 /* pass_on gives a page to the client that has asked for it. */

@@ -11,6 +11,7 @@
 #include "base/limits.h"
 #include "call.h"
 #include "counts.h"
+#include "end_calls.h"
 #include "terms.h"
 #include "topology.h"
 
@@ -20,6 +21,7 @@ enum {
     TD_MINOR_TERMS = 2,           /* handshakes and joins with terms (terms.h) */
     TD_MINOR_WITHOUT_SCRATCH = 2, /* ANNOUNCE_AGAIN without_scratch */
     TD_MINOR_PLAN_FIELDS = 3,     /* calls that agree on a plan have its fields (plan_call.h) */
+    TD_MINOR_END_CALLS = 5,       /* END_CALLS */
     TD_MINOR_LOOK = 4,            /* LOOK and SEEN; RESUME says the minor version */
     TD_MINOR_PARTING = 4,         /* PARTING: silence parts a group (membership/parting.h) */
 };
@@ -72,7 +74,8 @@ enum {
     X(39, GRANTED, granted)                                                                        \
     X(40, PARTING, parting)                                                                        \
     X(41, LOOK, look)                                                                              \
-    X(42, SEEN, seen)
+    X(42, SEEN, seen)                                                                              \
+    X(43, END_CALLS, end_calls)
 
 enum td_message_kind {
 #define TD_MESSAGE_KIND_VALUE(number, NAME, name) TD_MESSAGE_##NAME = (number),

@@ -10,6 +10,7 @@
 #include "base/errors.h"
 #include "call.h"
 #include "counts.h"
+#include "end_calls.h"
 #include "form.h"
 #include "plan.h"
 #include "topology.h"
@@ -29,6 +30,7 @@ enum td_request_kind {
     TD_REQUEST_GROUP,       /* takes part in a new group of ranks of a group */
     TD_REQUEST_SHRINK,      /* takes part in a new group of the survivors of a group */
     TD_REQUEST_PEER_REGION, /* asks for a region of another rank of a group on this node */
+    TD_REQUEST_END_CALLS,   /* ends calls of other processes: of a job, or one operation */
 };
 
 /* struct td_place: bytes at an offset of a client's region. */
@@ -99,6 +101,10 @@ struct td_request {
         struct {
             uint64_t request; /* id of the request to end */
         } cancel;
+        struct {
+            uint32_t node;                   /* that is asked, plus 1; 0: the client's own */
+            struct td_message_end_calls end; /* `user` is that of the client, whatever it says */
+        } end_calls;
         struct {
             uint32_t section; /* enum td_status_section */
             uint64_t cursor;  /* 0, or `next` of the page before */

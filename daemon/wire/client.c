@@ -216,6 +216,34 @@ static bool put_description(const struct td_description *from, unsigned kind, st
     return put_redist(&from->redist, d);
 }
 
+static void put_end_calls(const struct td_request *q, Torus__Client__EndCalls *m)
+{
+    const struct td_message_end_calls *e = &q->u.end_calls.end;
+    torus__client__end_calls__init(m);
+    m->node = q->u.end_calls.node;
+    m->job = td_wire_string(e->job);
+    m->owner = e->owner;
+    m->all = e->all;
+    m->instance = e->instance;
+    m->number = e->number;
+    m->why = td_wire_string(e->why);
+}
+
+/* get_end_calls returns false without a body, or with a text that is too long. */
+static bool get_end_calls(const Torus__Client__EndCalls *m, struct td_request *q)
+{
+    if (!m || strlen(m->job) >= TD_NAME_MAX || strlen(m->why) >= TD_TEXT_MAX)
+        return false;
+    q->u.end_calls.node = m->node;
+    q->u.end_calls.end = (struct td_message_end_calls){.job = m->job,
+                                                       .owner = m->owner,
+                                                       .all = m->all,
+                                                       .instance = m->instance,
+                                                       .number = m->number,
+                                                       .why = m->why};
+    return true;
+}
+
 size_t td_wire_encode_request(const struct td_request *q, uint8_t *bytes, size_t size)
 {
     Torus__Client__Request m = TORUS__CLIENT__REQUEST__INIT;
@@ -223,6 +251,7 @@ size_t td_wire_encode_request(const struct td_request *q, uint8_t *bytes, size_t
     struct described described;
     struct placed source, destination;
     Torus__Client__Counts from, to;
+    Torus__Client__EndCalls end_calls;
     if (size < TD_WIRE_HEADER_BYTES)
         return 0;
     m.id = q->id;
@@ -295,6 +324,10 @@ size_t td_wire_encode_request(const struct td_request *q, uint8_t *bytes, size_t
         m.group = q->u.peer_region.group;
         m.rank = q->u.peer_region.rank;
         m.region = q->u.peer_region.region;
+        break;
+    case TD_REQUEST_END_CALLS:
+        put_end_calls(q, &end_calls);
+        m.end_calls = &end_calls;
         break;
     }
     size_t packed =
@@ -372,7 +405,7 @@ td_err td_wire_decode_request(const uint8_t *bytes, size_t size, struct td_wire_
     ProtobufCAllocator allocator = td_wire_allocator(memory);
     Torus__Client__Request *m = torus__client__request__unpack(
         &allocator, size - TD_WIRE_HEADER_BYTES, bytes + TD_WIRE_HEADER_BYTES);
-    if (!m || type < TD_REQUEST_HELLO || type > TD_REQUEST_PEER_REGION)
+    if (!m || type < TD_REQUEST_HELLO || type > TD_REQUEST_END_CALLS)
         return td_wire_refuse(memory, why, TD_ERR_PROTOCOL, "malformed request of type %u", type);
     *q = (struct td_request){.kind = (enum td_request_kind)type, .id = m->id};
     switch (q->kind) {
@@ -427,6 +460,10 @@ td_err td_wire_decode_request(const uint8_t *bytes, size_t size, struct td_wire_
         q->u.peer_region.group = m->group;
         q->u.peer_region.rank = (uint32_t)m->rank;
         q->u.peer_region.region = m->region;
+        break;
+    case TD_REQUEST_END_CALLS:
+        if (!get_end_calls(m->end_calls, q))
+            return td_wire_refuse(memory, why, TD_ERR_PROTOCOL, "malformed request to end calls");
         break;
     }
     return TD_OK;

@@ -152,3 +152,29 @@ bool td_wire_get_seen(const Torus__Peer__Seen *m, struct td_message_seen *f)
     f->ticket = m->ticket;
     return td_wire_get_bitmap(&m->page, TD_PAGE_BYTES_MAX, &f->page);
 }
+
+void td_wire_put_end_calls(const struct td_message_end_calls *f, struct td_wire_form *form)
+{
+    Torus__Peer__EndCalls *m = &form->end_calls;
+    m->ticket = f->ticket;
+    m->user = f->user;
+    m->job = td_wire_string(f->job);
+    m->owner = f->owner;
+    m->all = f->all;
+    m->instance = f->instance;
+    m->number = f->number;
+    m->why = td_wire_string(f->why);
+}
+
+bool td_wire_get_end_calls(const Torus__Peer__EndCalls *m, struct td_message_end_calls *f)
+{
+    *f = (struct td_message_end_calls){.ticket = m->ticket,
+                                       .user = m->user,
+                                       .job = m->job,
+                                       .owner = m->owner,
+                                       .all = m->all,
+                                       .instance = m->instance,
+                                       .number = m->number,
+                                       .why = m->why};
+    return strlen(m->job) < TD_NAME_MAX && strlen(m->why) < TD_TEXT_MAX;
+}

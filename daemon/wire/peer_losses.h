@@ -15,5 +15,6 @@ TD_WIRE_CODEC(NeighbourBack, neighbour_back)
 TD_WIRE_CODEC(Resume, resume)
 TD_WIRE_CODEC(Look, look)
 TD_WIRE_CODEC(Seen, seen)
+TD_WIRE_CODEC(EndCalls, end_calls)
 
 #endif

@@ -187,7 +187,7 @@ static void send(struct scene *s)
     struct process *p = &s->process[decide_below(d, CLIENTS)];
     uint64_t member[MEMBERS_MAX];
     struct td_request q = {.kind =
-                               (enum td_request_kind)(1 + decide_below(d, TD_REQUEST_PEER_REGION))};
+                               (enum td_request_kind)(1 + decide_below(d, TD_REQUEST_END_CALLS))};
     if (td_sim_closed(s->sim, p->client) || q.kind == TD_REQUEST_HELLO)
         q.kind = TD_REQUEST_OPERATION;
     switch (q.kind) {
@@ -241,6 +241,15 @@ static void send(struct scene *s)
         q.u.peer_region.group = some_group(s, p);
         q.u.peer_region.rank = decide_below(d, 4) ? decide_below(d, 4) : (uint32_t)decide_number(d);
         q.u.peer_region.region = 1 + decide_below(d, REGIONS_MAX + 1);
+        break;
+    case TD_REQUEST_END_CALLS:
+        q.u.end_calls.node = decide_below(d, 4);
+        q.u.end_calls.end = (struct td_message_end_calls){.job = "job",
+                                                          .owner = decide_below(d, 3),
+                                                          .all = decide_below(d, 2) == 1,
+                                                          .instance = decide_number(d),
+                                                          .number = decide_below(d, 4),
+                                                          .why = ""};
         break;
     }
     ask(s, p, &q);

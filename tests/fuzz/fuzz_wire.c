@@ -29,7 +29,7 @@ static size_t draw_form(unsigned form, struct decide *d, uint8_t *bytes, size_t 
     forms_seed(decide_bytes(d, 2));
     switch (form) {
     case 0:
-        request = some_request((enum td_request_kind)(1 + kind % TD_REQUEST_PEER_REGION));
+        request = some_request((enum td_request_kind)(1 + kind % TD_REQUEST_END_CALLS));
         return td_wire_encode_request(&request, bytes, room);
     case 1:
         reply = some_reply((enum td_reply_kind)(1 + kind % TD_REPLY_PEER_REGION));

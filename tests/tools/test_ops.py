@@ -178,6 +178,54 @@ class Operations(unittest.TestCase):
         self.assertIn(f"rank 0 of job {found[0]['job']} died: process ", done.stdout)
         self.assertIn("the others waited most for rank 0 on node 0, process ", done.stdout)
 
+    def cancel(self, socket, *arguments):
+        done = subprocess.run([CTL, "cancel", "--socket", socket, *arguments], capture_output=True,
+                              text=True, timeout=DEADLINE_S)
+        return done.returncode, done.stdout, done.stderr
+
+    def test_cancelled_calls_end_at_all_ranks_with_the_name_of_the_user(self):
+        for shape, fabric in (("1x3", "direct"), ("2x2", "routed")):
+            process = subprocess.Popen([CTL, "emulate", shape, "--fabric", fabric, "--", LATE],
+                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                       stderr=subprocess.PIPE, text=True)
+            self.addCleanup(process.kill)
+            socket = process.stdout.readline().split()[-1]
+            found = self.until(socket, lambda all: len(all) == 4 and all[0]["missing"] == [0])
+            job = found[0]["job"]
+            code, text, error = self.cancel(socket, job, "--operation", "9")
+            self.assertEqual((code, text), (1, ""))
+            self.assertIn(f"no operation 9 of job {job} is in flight", error)
+            code, text, error = self.cancel(socket, "nobody")
+            self.assertEqual((code, text), (1, ""))
+            self.assertIn("no node has a job nobody of yours", error)
+            code, text, error = self.cancel(socket, job, "--operation", "0", "--why", "a test",
+                                            "--json")
+            self.assertEqual((code, error), (0, ""))
+            told = json.loads(text)
+            self.assertEqual((told["version"], told["job"], told["operations"], told["left"]),
+                             (1, job, 1, 0))
+            self.until(socket, lambda all: len(all) < 4)
+            process.stdin.close()
+            said = process.stderr.read()
+            process.stdout.close()
+            process.stderr.close()
+            self.assertEqual(process.wait(DEADLINE_S), 1)
+            ranks = 2 if fabric == "direct" else 3  # rank 0 calls when the others have ended
+            self.assertGreaterEqual(said.count(f"operation 0 of job {job} was cancelled by user "
+                                        f"{os.getuid()} on node 0"), ranks)
+            self.assertGreaterEqual(said.count(": a test\n"), ranks)
+
+    def test_a_cancelled_job_ends_also_while_it_forms(self):
+        done = subprocess.run([CTL, "emulate", "1x2", "--ranks", "1", "--", "sh", "-c", f"""
+            TORUS_JOB=long TORUS_RANK=2 TORUS_SIZE=4 {CTL} bench 2>&1 &
+            until {CTL} ops | grep -q 'job long .* is forming: 1 of 4 ranks have joined'; do
+                sleep 0.1; done
+            {CTL} cancel long
+            wait $! || true"""], capture_output=True, text=True, timeout=DEADLINE_S)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("cancelled 0 operations and 1 join\n", done.stdout)
+        self.assertIn("the join of job long was cancelled by user", done.stdout)
+
     def test_an_unknown_job_is_said(self):
         process, socket, _ = self.straggle()
         code, text, error = self.stragglers(socket, "nobody")

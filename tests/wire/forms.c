@@ -221,6 +221,15 @@ struct td_request some_request(enum td_request_kind kind)
         q.u.peer_region.rank = wide32();
         q.u.peer_region.region = wide32();
         break;
+    case TD_REQUEST_END_CALLS:
+        q.u.end_calls.node = wide32();
+        q.u.end_calls.end = (struct td_message_end_calls){.job = text(TD_NAME_MAX - 1),
+                                                          .owner = wide(),
+                                                          .all = below(2) == 1,
+                                                          .instance = draw(),
+                                                          .number = wide(),
+                                                          .why = text(200)};
+        break;
     }
     return q;
 }

@@ -103,6 +103,9 @@ static const struct field of_resume[] = {F(resume, packets_received),
 static const struct field of_look[] = {F(look, ticket), F(look, uid), F(look, sees_all),
                                        F(look, section), F(look, cursor)};
 static const struct field of_seen[] = {F(seen, ticket), BITMAP(seen, page, TD_PAGE_BYTES_MAX)};
+static const struct field of_end_calls[] = {
+    F(end_calls, ticket), F(end_calls, user),     NAME(end_calls, job), F(end_calls, owner),
+    F(end_calls, all),    F(end_calls, instance), F(end_calls, number), TEXT(end_calls, why)};
 static const struct field of_flood[] = {F(flood, ring), F(flood, is_backward),
                                         F(flood, hops), F(flood, witness),
                                         F(flood, last), PAYLOAD(flood, payload)};

@@ -177,6 +177,22 @@ static void end_join(struct td_core *core, struct td_join *j, td_err error, cons
     drop_join(core, j);
 }
 
+uint32_t td_job_end_joins(struct td_core *core, const char *name, uint64_t uid, uint32_t most,
+                          const char *text)
+{
+    uint32_t ended = 0;
+    struct td_join *next = NULL;
+    for (struct td_join *j = core->joins->first; j && ended < most; j = next) {
+        next = j->next;
+        if (j->uid != uid || strcmp(j->name, name) != 0)
+            continue;
+        send_unjoin(core, j);
+        end_join(core, j, TD_ERR_CANCELLED, text);
+        ended++;
+    }
+    return ended;
+}
+
 bool td_job_cancel(struct td_core *core, struct td_client *client, uint64_t request)
 {
     for (struct td_join *j = core->joins->first; j; j = j->next)

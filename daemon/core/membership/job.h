@@ -68,6 +68,10 @@ void td_job_init(struct td_core *core);
 /* td_job_request handles a client's request to join a job. */
 void td_job_request(struct td_core *core, struct td_client *client,
                     const struct td_request *request);
+/* td_job_end_joins ends the joins of this node to a job with TD_ERR_CANCELLED, `most` at most, and
+ * returns their number. */
+uint32_t td_job_end_joins(struct td_core *core, const char *name, uint64_t uid, uint32_t most,
+                          const char *text);
 /* td_job_cancel ends the join that a request began. It returns false if none exists. */
 bool td_job_cancel(struct td_core *core, struct td_client *client, uint64_t request);
 /* td_job_client_gone withdraws the joins of a client that is gone. */

@@ -608,6 +608,18 @@ static void appeal(struct td_core *core, struct td_shrink *s, td_err error, cons
     td_core_queue(core, &s->task);
 }
 
+bool td_shrink_end(struct td_core *core, struct td_communicator *c, const char *text)
+{
+    struct td_shrink *s = c->shrink;
+    bool waits = false;
+    for (uint32_t i = 0; s && i < c->ranks; i++)
+        waits = waits || s->call[i].state == TD_SHRINK_CALL_WAITING;
+    if (!waits || !td_shrink_is_under_way(s) || s->appeal_error == TD_ERR_CANCELLED)
+        return false;
+    appeal(core, s, TD_ERR_CANCELLED, text);
+    return true;
+}
+
 bool td_shrink_cancel(struct td_core *core, struct td_client *client, uint64_t request)
 {
     for (struct td_communicator *c = core->communicators; c; c = c->next)

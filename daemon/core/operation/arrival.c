@@ -547,6 +547,15 @@ static void cancel(struct td_core *core, struct td_operation *o, const char *tex
     td_operation_appeal(core, o, TD_ERR_CANCELLED, text);
 }
 
+bool td_arrival_end(struct td_core *core, struct td_operation *o, const char *text)
+{
+    bool waits = o->state < TD_OPERATION_RELEASED;
+    if (waits ? o->appeal_error == TD_ERR_CANCELLED : o->cancelled)
+        return false;
+    cancel(core, o, text);
+    return waits || o->cancelled;
+}
+
 void td_arrival_cancel(struct td_core *core, struct td_client *client, uint64_t request)
 {
     for (struct td_communicator *c = core->communicators; c; c = c->next)

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* torusctl cancel: end the calls of a job, or one operation, for all of its ranks. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "ending.h"
+#include "groups.h"
+#include "inspect.h"
+#include "libtorus/deadline.h"
+#include "torusctl/torusctl.h"
+
+enum { LOOK_NS = 20000000 };
+
+/* struct wish: what is to be cancelled. */
+struct wish {
+    const char *job, *operation, *group, *user, *why; /* NULL: not given */
+    json_int_t owner;
+    uint64_t number, instance;
+    bool *ask; /* [nodes] */
+};
+
+static int fail(const char *text)
+{
+    fprintf(stderr, "torusctl cancel: %s\n", text);
+    return EXIT_FAILED;
+}
+
+/* find_owner finds the user of the job among groups (name "job") or jobs (name "name"). It returns
+ * false, with a sentence, if there are several. */
+static bool find_owner(struct wish *w, const json_t *rows, const char *key, bool *found)
+{
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *r = json_array_get(rows, i);
+        json_int_t uid = ins_number(r, "uid");
+        if (strcmp(ins_string(r, key), w->job) != 0 ||
+            (w->user && strtoll(w->user, NULL, 10) != uid))
+            continue;
+        if (*found && uid != w->owner) {
+            fail("several users have a job of this name: give --user UID");
+            return false;
+        }
+        w->owner = uid;
+        *found = true;
+    }
+    return true;
+}
+
+/* is_wanted returns true if a row of an operation belongs to the wish. */
+static bool is_wanted(const struct wish *w, const json_t *row)
+{
+    char id[24];
+    snprintf(id, sizeof id, "%016llx", (unsigned long long)ins_number(row, "instance"));
+    bool shrink = strcmp(ins_string(row, "kind"), "shrink") == 0;
+    return strcmp(ins_string(row, "job"), w->job) == 0 &&
+           (!w->operation || (!shrink && (uint64_t)ins_number(row, "sequence") == w->number)) &&
+           (!w->group || strncmp(id, w->group, strlen(w->group)) == 0);
+}
+
+/* count_wanted returns how many operations are in flight that belong to the wish; -1 if the
+ * connection is lost. It notes their nodes, and the group; *groups is the number of groups. */
+static int count_wanted(struct ins_machine *m, struct wish *w, int *groups)
+{
+    json_t *rows = ins_machine_rows(m, TD_STATUS_OPERATIONS, ins_state_json), *seen = json_array();
+    int count = 0;
+    *groups = 0;
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+        bool known = false, known_group = false;
+        if (!is_wanted(w, row))
+            continue;
+        for (size_t k = 0; k < json_array_size(seen); k++) {
+            const json_t *s = json_array_get(seen, k);
+            bool same = ins_number(s, "instance") == ins_number(row, "instance");
+            known_group = known_group || same;
+            known = known || (same && ins_number(s, "sequence") == ins_number(row, "sequence") &&
+                              json_equal(json_object_get(s, "kind"), json_object_get(row, "kind")));
+        }
+        count += !known;
+        *groups += !known_group;
+        json_array_append(seen, (json_t *)(uintptr_t)row);
+        w->instance = (uint64_t)ins_number(row, "instance");
+        w->ask[ins_number(row, "at")] = true;
+    }
+    bool lost = rows == NULL;
+    json_decref(seen);
+    json_decref(rows);
+    return lost ? -1 : count;
+}
+
+/* wait_end waits until the operations are over, and returns how many are left. */
+static int wait_end(struct ins_machine *m, struct wish *w)
+{
+    int64_t until = tl_now_ns() + (int64_t)(1e9 * m->timeout_s);
+    int left = 0, groups = 0;
+    do {
+        nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
+        left = count_wanted(m, w, &groups);
+    } while (left > 0 && tl_now_ns() < until);
+    return left;
+}
+
+/* joining returns how many processes wait for a job to form. */
+static json_int_t joining(const json_t *jobs, const struct wish *w)
+{
+    json_int_t count = 0;
+    for (size_t i = 0; i < json_array_size(jobs); i++) {
+        const json_t *j = json_array_get(jobs, i);
+        if (strcmp(ins_string(j, "name"), w->job) == 0 && ins_number(j, "uid") == w->owner &&
+            ins_number(j, "joined") < ins_number(j, "size"))
+            count += ins_number(j, "joined");
+    }
+    return count;
+}
+
+static void report(const struct ins_machine *m, const struct ins_choices *o, const struct wish *w,
+                   int operations, int left, json_int_t joins)
+{
+    if (o->as_json) {
+        json_t *all = ins_begin(m, 1);
+        json_object_set_new(all, "job", ins_text(w->job));
+        json_object_set_new(all, "uid", json_integer(w->owner));
+        json_object_set_new(all, "operations", json_integer(operations));
+        json_object_set_new(all, "joins", json_integer(joins));
+        json_object_set_new(all, "left", json_integer(left));
+        ins_end(m, all);
+        return;
+    }
+    printf("job %s of user %lld: cancelled %d operation%s", w->job, (long long)w->owner,
+           operations - left, operations - left == 1 ? "" : "s");
+    if (joins)
+        printf(" and %lld join%s", (long long)joins, joins == 1 ? "" : "s");
+    putchar('\n');
+    if (left)
+        printf("! %d operation%s still in flight: an operation that makes progress completes\n",
+               left, left == 1 ? " is" : "s are");
+    ins_machine_print_silent(m);
+}
+
+/* cancel ends what the wish says. It returns the exit code, or INS_LOST. */
+static int cancel(struct ins_machine *m, const struct ins_choices *o, struct wish *w)
+{
+    char text[TD_TEXT_MAX];
+    json_t *state = ins_collect(m), *groups = state ? ins_groups(m) : NULL;
+    const json_t *jobs = json_object_get(state, "jobs");
+    int code = INS_LOST, several = 0, operations = 0, left = 0;
+    bool found = false;
+    if (!groups)
+        goto end;
+    code = EXIT_FAILED;
+    if (!find_owner(w, groups, "job", &found) || !find_owner(w, jobs, "name", &found))
+        goto end;
+    operations = count_wanted(m, w, &several);
+    json_int_t joins = w->operation ? 0 : joining(jobs, w);
+    if (!found) {
+        snprintf(text, sizeof text, "no node has a job %s of yours", w->job);
+    } else if (operations < 0) {
+        code = INS_LOST;
+        goto end;
+    } else if (w->operation && operations == 0) {
+        snprintf(text, sizeof text, "no operation %s of job %s is in flight (torusctl ops)",
+                 w->operation, w->job);
+    } else if (w->operation && several > 1) {
+        snprintf(text, sizeof text,
+                 "%d groups of job %s have an operation %s: give --group ID "
+                 "(torusctl groups)",
+                 several, w->job, w->operation);
+    } else {
+        struct td_message_end_calls end = {.job = w->job,
+                                           .owner = (uint64_t)w->owner,
+                                           .all = !w->operation,
+                                           .instance = w->instance,
+                                           .number = w->number,
+                                           .why = w->why ? w->why : ""};
+        for (uint32_t n = 0; end.all && n < m->nodes; n++)
+            w->ask[n] = true;
+        for (size_t i = 0; i < json_array_size(m->silent); i++)
+            w->ask[ins_number(json_array_get(m->silent, i), "node")] = false;
+        if (ins_end_calls(m, w->ask, &end, text, sizeof text) >= 0) {
+            left = operations ? wait_end(m, w) : 0;
+            report(m, o, w, operations, left < 0 ? 0 : left, joins);
+            code = left ? EXIT_FAILED : EXIT_WELL;
+            goto end;
+        }
+    }
+    fail(text);
+end:
+    json_decref(groups);
+    json_decref(state);
+    return code;
+}
+
+static int run(int argc, char **argv)
+{
+    struct ins_choices o;
+    struct ins_machine m;
+    struct wish w = {.operation = ctl_take_option(&argc, argv, "--operation"),
+                     .group = ctl_take_option(&argc, argv, "--group"),
+                     .user = ctl_take_option(&argc, argv, "--user"),
+                     .why = ctl_take_option(&argc, argv, "--why")};
+    char *end = NULL;
+    int code = EXIT_WELL;
+    const char *wrong = ins_read_choices(argc, argv, &o, &w.job);
+    if (wrong)
+        return ctl_usage("cancel", ctl_no_option(wrong));
+    if (!w.job)
+        return ctl_usage("cancel", "expected the name of a job (torusctl jobs)");
+    w.number = w.operation ? strtoull(w.operation, &end, 10) : 0;
+    if (w.operation && (w.operation[0] < '0' || w.operation[0] > '9' || *end))
+        return ctl_usage("cancel", "--operation takes a number (torusctl ops)");
+    torus_context *c = ctl_open(o.socket, &code);
+    if (!c)
+        return code;
+    ins_machine_begin(&m, c, o.timeout_s, o.here);
+    w.ask = calloc(m.nodes, sizeof *w.ask);
+    code = w.ask ? cancel(&m, &o, &w) : fail("no memory");
+    if (code == INS_LOST)
+        code = fail(torus_last_error(c));
+    free(w.ask);
+    ins_machine_end(&m);
+    torus_close(c);
+    return code;
+}
+
+const struct ctl_command ctl_command_cancel = {
+    .name = "cancel",
+    .arguments = "JOB [--operation N] [--group ID] [--user UID] [--why TEXT] [--timeout SECONDS] "
+                 "[--json] [--socket PATH]",
+    .what = "end the calls of a job, or one operation, with an error for all of its ranks",
+    .options =
+        "  JOB                  the job; a job that forms ends, too\n"
+        "  --operation N        only the operation of this number (torusctl ops)\n"
+        "  --group ID           of this group (torusctl groups); needed if several have a number "
+        "N\n"
+        "  --user UID           the owner of the job, if several users have one of this name\n"
+        "  --why TEXT           a reason, for the sentence that the ranks get\n"
+        "  --timeout SECONDS    time for the answers, and for the end of the operations (0.8)\n"
+        "  --json               print the result as JSON\n"
+        "  --socket PATH        socket of the daemon (default: the search order of libtorus(3))\n",
+    .run = run,
+};

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A user who is no rank ends calls: core/end_calls.h. The group has ten ranks on ten nodes; node 0
+ * is the root, with the children 1 to 8; node 1 has the child 9. */
+#include "node.h"
+
+#include "core/end_calls.h"
+#include "core/operation/operation.h"
+
+enum { ROOT, INNER, LEAF = 9, RANKS = 10, ASKS = 5, TICKET = 77, STRANGER = 4242 };
+
+static struct td_communicator *c;
+
+static void begin(uint32_t at)
+{
+    node_begin("12", at, NULL);
+    c = node_group(RANKS);
+    node_call(c, -1);
+    assert_non_null(c->operation[0]);
+    node_forget();
+}
+
+/* end asks the node to end operation `number`, or all calls, as a user on node ASKS. */
+static void end(uint64_t user, bool all, uint64_t number)
+{
+    struct td_message m = {.kind = TD_MESSAGE_END_CALLS};
+    m.u.end_calls = (struct td_message_end_calls){.ticket = TICKET,
+                                                  .user = user,
+                                                  .job = c->name,
+                                                  .owner = c->uid,
+                                                  .all = all,
+                                                  .instance = c->instance,
+                                                  .number = number,
+                                                  .why = "the input is wrong"};
+    node_message(ASKS, &m);
+}
+
+static void a_node_appeals_to_the_root_with_a_sentence_that_names_the_user(void **state)
+{
+    (void)state;
+    begin(INNER);
+    end(c->uid, false, 0);
+    const struct td_message *m = node_sent_to(ROOT, TD_MESSAGE_APPEAL);
+    assert_non_null(m);
+    assert_int_equal(m->u.appeal.error, TD_ERR_CANCELLED);
+    assert_non_null(strstr(m->u.appeal.text, "operation 0 of job job was cancelled by user "));
+    assert_non_null(strstr(m->u.appeal.text, " on node 5 (5): the input is wrong"));
+    m = node_sent_to(ASKS, TD_MESSAGE_SEEN);
+    assert_non_null(m);
+    assert_int_equal(m->u.seen.ticket, TICKET);
+    node_forget();
+    end(c->uid, false, 0); /* it is under way */
+    assert_int_equal(node_count(TD_MESSAGE_APPEAL), 0);
+    assert_int_equal(node_count(TD_MESSAGE_SEEN), 1);
+    node_end();
+}
+
+static void the_root_ends_the_operation_for_all_ranks(void **state)
+{
+    (void)state;
+    begin(ROOT);
+    end(0, true, 0);
+    node_pass(c, (uint64_t)node.core->settings.heartbeat_ns);
+    const struct td_message *m = node_sent_to(INNER, TD_MESSAGE_VERDICT);
+    assert_non_null(m);
+    assert_int_equal(m->u.verdict.error, TD_ERR_CANCELLED);
+    assert_non_null(strstr(m->u.verdict.text, "was cancelled by user 0 on node 5 (5)"));
+    assert_int_equal(node.reply.error, TD_ERR_CANCELLED);
+    assert_int_equal(c->state, TD_COMMUNICATOR_ACTIVE); /* the group goes on */
+    node_end();
+}
+
+static void another_user_and_another_operation_change_nothing(void **state)
+{
+    (void)state;
+    begin(INNER);
+    end(STRANGER, true, 0);
+    end(STRANGER, false, 0);
+    end(c->uid, false, 1);
+    node_pass(c, (uint64_t)node.core->settings.heartbeat_ns);
+    assert_int_equal(node_count(TD_MESSAGE_APPEAL), 0);
+    assert_int_equal(node_count(TD_MESSAGE_SEEN), 3);
+    assert_int_equal(node.replies, 0);
+    node_end();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_node_appeals_to_the_root_with_a_sentence_that_names_the_user),
+        cmocka_unit_test(the_root_ends_the_operation_for_all_ranks),
+        cmocka_unit_test(another_user_and_another_operation_change_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
