@@ -6,6 +6,8 @@ set(package ${CMAKE_INSTALL_LIBDIR}/cmake/torus)
 
 install(TARGETS torusd RUNTIME DESTINATION ${CMAKE_INSTALL_SBINDIR})
 install(TARGETS torusctl RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(FILES client/torusctl/completion.bash RENAME torusctl
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 # Include path of the header: in this tree, and in the installed package.
 set_target_properties(torus PROPERTIES INTERFACE_INCLUDE_DIRECTORIES
     "$<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/client>;$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")

@@ -158,6 +158,29 @@ class Emulation(unittest.TestCase):
         done = emulate("1", "--", "sh", "-c", "yes | head -n 1; kill -PIPE $$")
         self.assertEqual((done.returncode, done.stdout), (141, "y\n"))
 
+    def test_json_is_printed_once_without_numbers(self):
+        done = emulate("1x3", "--", CTL, "status", "--json", "--timeout", "60")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(json.loads(done.stdout)["node"], 0)
+        done = emulate("1x3", "--prefix", "--", CTL, "status", "--json", "--timeout", "60")
+        self.assertEqual({line[:4] for line in done.stdout.splitlines()}, {"[0] ", "[1] ", "[2] "})
+
+    def test_help_of_the_command_is_printed_once_without_daemons(self):
+        done = emulate("1x3", "--daemon", "/bin/true", "--", CTL, "status", "--help")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout.count("usage: torusctl status "), 1)
+        self.assertNotIn("[0]", done.stdout)
+
+    def test_a_rank_that_ends_before_it_joins_ends_the_job(self):
+        started = time.monotonic()
+        done = emulate("2x2", "--", "sh", "-c",
+                       f"[ $TORUS_RANK = 2 ] && exit 3; exec {CTL} bench")
+        self.assertEqual(done.returncode, 3)
+        self.assertLess(time.monotonic() - started, 60)  # the join's own limit is 300 s
+        for rank in (0, 1, 3):
+            self.assertRegex(done.stderr, rf"(?m)^\[{rank}\] .*was cancelled by user .*: rank 2 ended "
+                                          r"\(code 3\) before the job formed$")
+
     def test_tcp_carries_a_job(self):
         done = emulate("2x2", "--transport", "tcp", "--", CTL, "bench", "--json",
                        "--iterations", "3")
@@ -369,7 +392,7 @@ class Emulation(unittest.TestCase):
                        "network.packet=16KiB", "--", CTL, "bench", "--alltoall", "64KiB",
                        "--iterations", "1", "--json")
         self.assertEqual(done.returncode, 0, done.stderr)
-        result = json.loads("".join(line.removeprefix("[0] ") for line in done.stdout.splitlines()))
+        result = json.loads(done.stdout)
         # rings of three: 6 / 3 x floor(9 / 4) / 2 messages on each link
         self.assertAlmostEqual(result["t_min_s"], 2 * 65536 / 1e6)
         for run in ("first_s", "median_s"):

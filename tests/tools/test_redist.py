@@ -16,7 +16,7 @@ DEADLINE_S = 120
 
 def emulate(shape, *arguments, ranks=None):
     many = ["--ranks", str(ranks)] if ranks else []
-    return subprocess.run([CTL, "emulate", shape, *many, "--", CTL, "redist", *arguments],
+    return subprocess.run([CTL, "emulate", shape, *many, "--prefix", "--", CTL, "redist", *arguments],
                           capture_output=True, text=True, timeout=DEADLINE_S)
 
 

@@ -64,12 +64,32 @@ static bool can_carry(const struct emulation *e)
     return true;
 }
 
+/* asks returns true if an option is among the arguments of the command. */
+static bool asks(const struct emulation *e, const char *option)
+{
+    for (char **at = e->command + 1; *at && strcmp(*at, "--") != 0; at++)
+        if (strcmp(*at, option) == 0)
+            return true;
+    return false;
+}
+
+/* run_once replaces this process by the command, which prints its help and needs no daemon. */
+static int run_once(const struct emulation *e)
+{
+    execvp(e->command[0], e->command);
+    fprintf(stderr, "torusctl: cannot run %s: %s\n", e->command[0], strerror(errno));
+    return errno == ENOENT ? 127 : 126; /* as shells do */
+}
+
 static int run_emulate(int argc, char **argv)
 {
     static struct emulation e;
     const char *wrong = options_parse(&e, argc, argv);
     if (wrong)
         return ctl_usage("emulate", wrong);
+    if (asks(&e, "--help") || asks(&e, "--version"))
+        return run_once(&e);
+    e.prefixed = e.prefixed || !asks(&e, "--json");
     if (!daemons_find(&e)) {
         fprintf(stderr,
                 "torusctl: cannot find torusd beside torusctl or in PATH: give --daemon PATH\n");
@@ -110,9 +130,12 @@ const struct ctl_command ctl_command_emulate = {
         "  --keep-going         exit with the code of the ranks even if a daemon ends by itself\n"
         "  --daemon PATH        the torusd to run (default: the one beside torusctl, or in PATH)\n"
         "  --verbose            show the daemons' logs\n"
+        "  --prefix             print what all ranks print, also if COMMAND has --json\n"
         "\n"
         "Each rank has TORUS_SOCKET, TORUS_JOB, TORUS_RANK, TORUS_SIZE and TORUS_NODE in its\n"
         "environment, and the sockets of all nodes, with colons between them, in TORUS_SOCKETS.\n"
+        "Lines begin with the rank's number. If COMMAND has --json, only rank 0 prints to stdout,\n"
+        "without numbers; with --help or --version, COMMAND runs once, without daemons.\n"
         "The exit code is the first nonzero exit code of a rank. The emulation leaves no process\n"
         "and no file behind.\n",
     .run = run_emulate,

@@ -10,6 +10,7 @@
 
 #include "janitor.h"
 #include "model/topology.h"
+#include "torus/torus.h"
 #include "output.h"
 
 enum { SETTINGS_MAX = 64 };
@@ -25,6 +26,7 @@ struct emulation {
     struct td_topology topology;
     uint32_t ranks, ranks_per_node;
     bool tcp, verbose, keep_going;
+    bool prefixed;                      /* all ranks print, each line after the rank's number */
     const char *settings[SETTINGS_MAX]; /* SECTION.KEY=VALUE */
     int settings_count;
     char **command;
@@ -45,6 +47,14 @@ struct emulation {
     /* ranks */
     struct rank *rank;
     uint32_t running;
+    struct { /* the first rank that has ended (forming.h) */
+        bool any;
+        uint32_t rank;
+        int code;
+        double look_at_s,
+            step_s;             /* CLOCK_MONOTONIC: the next look, and the time to the one after */
+        torus_context *context; /* with node 0; NULL: none is open */
+    } ended;
 };
 
 #endif

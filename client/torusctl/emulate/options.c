@@ -57,6 +57,10 @@ static const char *parse_option(struct emulation *e, int argc, char **argv, int 
         e->verbose = true;
         return NULL;
     }
+    if (strcmp(name, "--prefix") == 0) {
+        e->prefixed = true;
+        return NULL;
+    }
     if (strcmp(name, "--keep-going") == 0) {
         e->keep_going = true;
         return NULL;

@@ -19,7 +19,11 @@ void output_forward(struct output *s, uint32_t rank)
     ssize_t size = read(s->fd, bytes, sizeof bytes);
     if (size < 0 && errno == EINTR)
         return;
-    for (ssize_t i = 0; i < size; i++) {
+    if (s->form == OUTPUT_PLAIN && size > 0) {
+        fwrite(bytes, 1, (size_t)size, s->to);
+        fflush(s->to);
+    }
+    for (ssize_t i = 0; i < size && s->form == OUTPUT_NUMBERED; i++) {
         if (bytes[i] == '\n' || s->length == sizeof s->line)
             print_line(s, rank);
         if (bytes[i] != '\n')

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* output: the output of a rank, printed line by line, each line after the rank's number. */
+/* output: the output of a rank, printed line by line, each line after the rank's number, or as it
+ * is. */
 #ifndef TORUSCTL_OUTPUT_H
 #define TORUSCTL_OUTPUT_H
 
@@ -9,9 +10,16 @@
 
 enum { OUTPUT_LINE_BYTES = 8192 };
 
+enum output_form {
+    OUTPUT_NUMBERED, /* lines after [RANK] */
+    OUTPUT_PLAIN,    /* bytes as they are */
+    OUTPUT_NONE,     /* nothing */
+};
+
 struct output {
     int fd; /* -1: closed */
     FILE *to;
+    enum output_form form;
     char line[OUTPUT_LINE_BYTES];
     size_t length;
 };

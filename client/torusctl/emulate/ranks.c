@@ -10,6 +10,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "forming.h"
 #include "model/layout.h"
 #include "signals.h"
 
@@ -89,7 +90,8 @@ static bool start(struct emulation *e, uint32_t i)
     r->pid = fork();
     if (r->pid == 0)
         run_command(e, i, parent, out[1], err[1]);
-    r->output[0] = (struct output){.fd = out[0], .to = stdout};
+    enum output_form form = e->prefixed ? OUTPUT_NUMBERED : i == 0 ? OUTPUT_PLAIN : OUTPUT_NONE;
+    r->output[0] = (struct output){.fd = out[0], .to = stdout, .form = form};
     r->output[1] = (struct output){.fd = err[0], .to = stderr};
     if (pipes) {
         close(out[1]);
@@ -120,6 +122,7 @@ void ranks_end(struct emulation *e, pid_t pid, int code)
         kill(-pid, SIGKILL); /* remaining children of the rank */
         e->rank[i].pid = 0;
         e->running--;
+        forming_note(e, i, code);
         if (e->code == 0)
             e->code = code;
     }

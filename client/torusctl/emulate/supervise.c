@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "daemons.h"
+#include "forming.h"
 #include "ranks.h"
 #include "torusctl/torusctl.h"
 
@@ -88,8 +89,11 @@ void supervise_run(struct emulation *e)
         p[0] = (struct pollfd){.fd = e->signals, .events = POLLIN};
         for (uint32_t i = 0; i < 2 * e->ranks; i++)
             p[i + 1] = (struct pollfd){.fd = e->rank[i / 2].output[i % 2].fd, .events = POLLIN};
-        if (poll(p, 2 * (nfds_t)e->ranks + 1, -1) < 0)
+        int ready = poll(p, 2 * (nfds_t)e->ranks + 1, forming_wait_ms(e));
+        if (ready <= 0) {
+            forming_check(e);
             continue;
+        }
         for (uint32_t i = 0; i < 2 * e->ranks; i++)
             if (p[i + 1].fd >= 0 && p[i + 1].revents)
                 output_forward(&e->rank[i / 2].output[i % 2], i / 2);
@@ -97,7 +101,9 @@ void supervise_run(struct emulation *e)
             handle_signal(e);
         if (!e->running)
             kill_orphans(e); /* they may hold the pipes open */
+        forming_check(e);
     }
+    forming_end(e);
     free(p);
 }
 

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "forming.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "libtorus/deadline.h"
+#include "libtorus/socket.h"
+#include "libtorus/status.h"
+#include "torusctl/torusctl.h"
+
+#define FIRST_S 0.05 /* from the end of a rank to the first look; then twice as long each time */
+#define MOST_S 5.0
+#define ANSWER_NS 500000000LL /* time limit of an answer */
+
+void forming_note(struct emulation *e, uint32_t rank, int code)
+{
+    if (e->ended.any)
+        return; /* the first one is named */
+    e->ended.any = true;
+    e->ended.rank = rank;
+    e->ended.code = code;
+    e->ended.step_s = FIRST_S;
+    e->ended.look_at_s = ctl_seconds() + FIRST_S;
+}
+
+int forming_wait_ms(const struct emulation *e)
+{
+    if (!e->ended.any || !e->running)
+        return -1;
+    double left = e->ended.look_at_s - ctl_seconds();
+    return left > 0 ? (int)(left * 1000) + 1 : 0;
+}
+
+/* answer waits for the reply to a request. It returns false if none comes in time. */
+static bool answer(torus_context *c, uint64_t id, struct td_reply *reply)
+{
+    int64_t until = tl_now_ns() + ANSWER_NS;
+    do {
+        if (tl_next(c, until, reply, NULL) != TORUS_OK)
+            return false;
+    } while (reply->id != id);
+    return true;
+}
+
+/* is_forming returns true if the job of the emulation waits for ranks. Node 0 keeps the list. */
+static bool is_forming(const struct emulation *e, torus_context *c)
+{
+    static struct td_reply reply;
+    uint64_t id = 0, cursor = 0;
+    do {
+        if (tl_status_ask(c, 0, TD_STATUS_JOBS, cursor, &id) != TORUS_OK ||
+            !answer(c, id, &reply) || reply.kind != TD_REPLY_STATUS || reply.error != TD_OK)
+            return false;
+        for (uint32_t i = 0; i < reply.u.status.rows; i++) {
+            const struct td_row_job *j = &reply.u.status.row[i].u.job;
+            if (reply.u.status.row[i].kind == TD_ROW_JOB && strcmp(j->name, e->job) == 0 &&
+                j->size == e->ranks && j->joined > 0 && j->joined < j->size)
+                return true;
+        }
+        cursor = reply.u.status.next;
+    } while (cursor);
+    return false;
+}
+
+/* end_joins ends the joins of the job on all nodes. */
+static void end_joins(const struct emulation *e, torus_context *c)
+{
+    static struct td_reply reply;
+    char why[100];
+    uint64_t id = 0;
+    snprintf(why, sizeof why, "rank %u ended (code %d) before the job formed", e->ended.rank,
+             e->ended.code);
+    struct td_message_end_calls end = {.job = e->job, .owner = getuid(), .all = true, .why = why};
+    for (uint32_t n = 0; n < e->topology.nodes; n++)
+        if (tl_end_calls(c, n, &end, &id) != TORUS_OK || !answer(c, id, &reply))
+            return;
+}
+
+void forming_check(struct emulation *e)
+{
+    char path[128];
+    if (forming_wait_ms(e) != 0)
+        return;
+    snprintf(path, sizeof path, "%s/s0", e->folder);
+    struct torus_open_options options = {.size = sizeof options, .socket = path};
+    if (!e->ended.context && torus_open(&e->ended.context, &options) != TORUS_OK)
+        forming_end(e); /* that daemon has ended: its ranks hear of it */
+    if (e->ended.context && is_forming(e, e->ended.context))
+        end_joins(e, e->ended.context);
+    e->ended.step_s = e->ended.step_s * 2 < MOST_S ? e->ended.step_s * 2 : MOST_S;
+    e->ended.look_at_s = ctl_seconds() + e->ended.step_s;
+}
+
+void forming_end(struct emulation *e)
+{
+    torus_close(e->ended.context);
+    e->ended.context = NULL;
+}
