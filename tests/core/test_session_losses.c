@@ -234,6 +234,23 @@ static void a_link_whose_host_refuses_is_given_up_after_half_a_heartbeat(void **
     node_end();
 }
 
+/* A host that was cut off is unreachable when it has been silent for some time. */
+static void the_silence_before_a_link_went_down_counts(void **state)
+{
+    (void)state;
+    begin();
+    far_meet();
+    uint64_t timeout = (uint64_t)node.core->settings.progress_timeout_ns;
+    far.link->watches = 1;
+    node.core->now += timeout / 2; /* no message comes */
+    far_down(false);
+    far_pass(timeout / 2 - 1);
+    assert_int_equal(far.link->state, TD_LINK_DOWN);
+    far_pass(1);
+    assert_int_equal(far.link->state, TD_LINK_GIVEN_UP);
+    node_end();
+}
+
 static void a_daemon_that_was_never_up_has_one_heartbeat_to_come_up(void **state)
 {
     (void)state;
@@ -292,6 +309,7 @@ int main(void)
         cmocka_unit_test(a_group_gives_a_link_that_was_given_up_time_to_come_up),
         cmocka_unit_test(a_link_that_stays_down_is_given_up_after_progress_timeout),
         cmocka_unit_test(a_link_whose_host_refuses_is_given_up_after_half_a_heartbeat),
+        cmocka_unit_test(the_silence_before_a_link_went_down_counts),
         cmocka_unit_test(a_daemon_that_was_never_up_has_one_heartbeat_to_come_up),
         cmocka_unit_test(a_link_that_is_up_but_does_not_resume_in_time_loses_its_session),
         cmocka_unit_test(a_link_that_was_given_up_is_lost_again_when_it_goes_down),

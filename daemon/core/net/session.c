@@ -615,16 +615,26 @@ void td_session_up(struct td_core *core, uint32_t node, uint64_t incarnation)
     td_health_changed(core, UINT32_MAX);
 }
 
+/* grace_of returns how long a link that went down may stay so. The silence before counts where
+ * heartbeats come: a host may be reported as unreachable when it has been silent for long. */
+static td_time grace_of(const struct td_core *core, const struct td_link *link, bool refused)
+{
+    td_time beat = (td_time)core->settings.heartbeat_ns, least = beat / 2,
+            whole = (td_time)core->settings.progress_timeout_ns, quiet = core->now - link->heard_at;
+    bool met = link->daemon != 0; /* else the daemon there may be starting just as well */
+    if (refused)
+        return least;
+    if (!met && !link->lane->expected)
+        return beat;
+    if (!met || !(link->neighbour || link->watches > 0))
+        return whole;
+    return quiet + least < whole ? whole - quiet : least;
+}
+
 void td_session_down(struct td_core *core, uint32_t node, const char *text, bool refused)
 {
     struct td_link *link = &core->link[node];
     bool was_up = td_link_is_up(link);
-    bool met = link->daemon != 0; /* else the daemon there may be starting just as well */
-    int64_t grace = core->settings.progress_timeout_ns;
-    if (refused)
-        grace = core->settings.heartbeat_ns / 2;
-    else if (!met && !link->lane->expected)
-        grace = core->settings.heartbeat_ns;
     snprintf(link->text, TD_LINK_TEXT_MAX, "%s", text ? text : "");
     link->torn = link->torn || was_up;
     if (was_up)
@@ -635,7 +645,7 @@ void td_session_down(struct td_core *core, uint32_t node, const char *text, bool
     if (link->news)
         memset(link->news, 0, td_bit_bytes(core->options.topology.nodes));
     if (!td_link_is_given_up(link) && !link->violated)
-        expire_at(core, link, core->now + (td_time)grace);
+        expire_at(core, link, core->now + grace_of(core, link, refused));
     else
         lose(core, link, td_link_why(link));
     if (was_up)

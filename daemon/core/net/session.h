@@ -11,8 +11,9 @@
 /* td_session_init gives a new link its first outgoing session. */
 void td_session_init(struct td_core *core, struct td_link *link);
 /* td_session_up and td_session_down take the driver's word on a connection. A link that is down is
- * given up after progress_timeout; after half a heartbeat interval if its host refuses connections,
- * so that callers are told within a second; after one interval if the link was never up. */
+ * given up after progress_timeout, from the last message on where heartbeats come; after half a
+ * heartbeat interval if its host refuses connections, so that callers are told within a second;
+ * after one interval if the link was never up. */
 void td_session_up(struct td_core *core, uint32_t node, uint64_t incarnation);
 void td_session_down(struct td_core *core, uint32_t node, const char *text, bool refused);
 /* td_session_expect: a group has formed with a daemon of a node. If another one, or none, is known
