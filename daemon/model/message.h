@@ -230,6 +230,7 @@ struct td_message_appeal {
 struct td_message_rank_gone {
     uint32_t rank;
     td_err error; /* error of the operations that need the rank */
+    bool of_job;  /* the whole job has lost the rank: it died, or left the job */
     const char *text;
 };
 
@@ -237,6 +238,7 @@ struct td_message_rank_gone {
 struct td_message_rank_lost {
     uint32_t rank; /* UINT32_MAX: unknown */
     td_err error;  /* error of the operations that need the rank */
+    bool of_job;   /* the whole job has lost the rank: all its groups have */
     const char *text;
     /* With flooding: all operations before `good_first` were good, and operation good_first + i was
      * if bit i is set. Good means released, whatever happens later. */

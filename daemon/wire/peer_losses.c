@@ -9,12 +9,14 @@ void td_wire_put_rank_gone(const struct td_message_rank_gone *f, struct td_wire_
     Torus__Peer__RankGone *m = &form->rank_gone;
     m->rank = f->rank;
     m->error = f->error;
+    m->of_job = f->of_job;
     m->text = td_wire_string(f->text);
 }
 
 bool td_wire_get_rank_gone(const Torus__Peer__RankGone *m, struct td_message_rank_gone *f)
 {
     f->rank = m->rank;
+    f->of_job = m->of_job;
     return td_wire_get_error(m->error, m->text, &f->error, &f->text);
 }
 
@@ -23,6 +25,7 @@ void td_wire_put_rank_lost(const struct td_message_rank_lost *f, struct td_wire_
     Torus__Peer__RankLost *m = &form->rank_lost;
     m->rank = f->rank;
     m->error = f->error;
+    m->of_job = f->of_job;
     m->text = td_wire_string(f->text);
     m->good_first = f->good_first;
     m->good = td_wire_put_bitmap(&f->good);
@@ -31,6 +34,7 @@ void td_wire_put_rank_lost(const struct td_message_rank_lost *f, struct td_wire_
 bool td_wire_get_rank_lost(const Torus__Peer__RankLost *m, struct td_message_rank_lost *f)
 {
     f->rank = m->rank;
+    f->of_job = m->of_job;
     f->good_first = m->good_first;
     return td_wire_get_error(m->error, m->text, &f->error, &f->text) &&
            td_wire_get_bitmap(&m->good, TD_GROUP_OPERATIONS_MAX / 8, &f->good);

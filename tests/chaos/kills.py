@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """kills.py: kill -9 of processes and daemons at random phases of calls, with the default limits.
 
-usage: kills.py BUILD [--kills N] [--seed S] [--nodes N] [--fabric NAME] [--flood] [--markdown]
+usage: kills.py BUILD [--kills N] [--seed S] [--nodes N] [--fabric NAME] [--flood] [--kinds K] [--markdown]
 
 The survivors of a job shrink their group and go on. No call of theirs waits for longer than 1 s after the kill. A kill
 during which a thread of a rank woke more than 100 ms late is repeated and counted, because the processor was busy. Each
@@ -57,7 +57,7 @@ class Kills:
     def new_job(self, draw):
         self.end_job()
         up = [n for n in range(self.machine.nodes) if n not in self.down]
-        words = (4000, draw.choice([1, 7, 8])) + (("fork",) if draw.random() < 0.3 else ())
+        words = (4000, draw.choice([1, self.options.kinds])) + (("fork",) if draw.random() < 0.3 else ())
         self.job = self.machine.job(up * RANKS_PER_NODE, *words)
         self.job.wait_joined()
         self.job.has_children = len(words) == 3
@@ -187,6 +187,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--nodes", type=int, default=9)
     parser.add_argument("--fabric", default="direct")
+    parser.add_argument("--kinds", type=int, default=7, help="kinds of calls (player.c); 8: torus_dup, too")
     parser.add_argument("--flood", action="store_true")
     parser.add_argument("--markdown", action="store_true")
     options = parser.parse_args()
@@ -200,6 +201,8 @@ def main():
         try:
             while kills.kill(seed):
                 seed += 1
+                if (seed - options.seed) % 50 == 0:
+                    print(f"{seed - options.seed} kills", flush=True)
         except Failure as e:
             print(kills.table(options.markdown))
             sys.exit(f"kills: seed {seed}: {e}")

@@ -220,6 +220,62 @@ static void a_rank_is_lost_to_many_groups_at_once(void **state)
     node_end();
 }
 
+/* break_job breaks the job by the loss of rank 1, which is not in the pair. */
+static void break_job(void)
+{
+    struct td_message m = lost(world);
+    m.u.rank_lost.rank = 1;
+    node_message(0, &m);
+    assert_int_equal(world->state, TD_COMMUNICATOR_LOST_RANK);
+    node_forget();
+}
+
+/* A rank can die before it makes a group that others have made. The job is broken by an earlier
+ * loss, and hears of no other: the groups that the rank was in tell the others. */
+static void another_loss_of_a_broken_job_is_told_to_groups_that_the_rank_never_made(void **state)
+{
+    (void)state;
+    begin(2);
+    struct td_communicator *other = make(2);
+    break_job();
+    struct td_message m = lost(pair);
+    node_message(0, &m); /* rank 0 has left the pair alone */
+    assert_null(node_sent_to(0, TD_MESSAGE_RANK_GONE));
+    node_end();
+
+    begin(2);
+    other = make(2);
+    break_job();
+    m = lost(pair);
+    m.u.rank_lost.of_job = true;
+    node_message(0, &m);
+    const struct td_message *told = node_sent_to(0, TD_MESSAGE_RANK_GONE);
+    assert_non_null(told);
+    assert_true(told->instance == other->instance);
+    assert_true(told->u.rank_gone.of_job);
+    assert_int_equal(told->u.rank_gone.rank, 0);
+    node_end();
+}
+
+static void the_root_ends_calls_of_groups_that_a_dead_rank_never_made(void **state)
+{
+    (void)state;
+    begin(0);
+    struct td_communicator *other = make(2);
+    struct td_message m = gone(1);
+    node_message(1, &m); /* breaks the job */
+    node_call(other, -1);
+    assert_int_equal(node.replies, 0);
+    m = about(pair, TD_MESSAGE_RANK_GONE);
+    m.u.rank_gone = (struct td_message_rank_gone){
+        .rank = 1, .error = TD_ERR_RANK_FAILED, .of_job = true, .text = "rank 2 died"};
+    node_message(2, &m);
+    assert_int_equal(node.reply.error, TD_ERR_RANK_FAILED);
+    assert_string_equal(node.text, "rank 2 died");
+    assert_true(td_bit(world->lost_rank, 2)); /* no group is made with it any more */
+    node_end();
+}
+
 /* A loss is announced by the parent. Other nodes of the group may tell that their own ranks are
  * lost, and the root hears of it; the words of all others are ignored. */
 static void a_loss_is_believed_from_the_parent_or_from_the_daemon_of_the_rank(void **state)
@@ -309,6 +365,8 @@ int main(void)
         cmocka_unit_test(a_call_that_has_ended_before_the_group_was_made_gives_the_same_error),
         cmocka_unit_test(a_group_whose_first_call_has_ended_can_still_be_made),
         cmocka_unit_test(a_rank_is_lost_to_many_groups_at_once),
+        cmocka_unit_test(another_loss_of_a_broken_job_is_told_to_groups_that_the_rank_never_made),
+        cmocka_unit_test(the_root_ends_calls_of_groups_that_a_dead_rank_never_made),
         cmocka_unit_test(a_loss_is_believed_from_the_parent_or_from_the_daemon_of_the_rank),
         cmocka_unit_test(a_loss_is_told_to_the_root_by_the_children_above_the_rank),
         cmocka_unit_test(a_parent_whose_session_is_new_hears_of_a_loss_again),

@@ -84,9 +84,10 @@ static const struct field of_waiting[] = {BITMAP(waiting, arrived, TD_BITMAP_BYT
 static const struct field of_appeal[] = {FAILURE(appeal, error), TEXT(appeal, text),
                                          F(appeal, is_veto),     F(appeal, is_running),
                                          F(appeal, node),        F(appeal, waits_for)};
-static const struct field of_rank_lost[] = {F(rank_lost, rank), FAILURE(rank_lost, error),
-                                            TEXT(rank_lost, text), F(rank_lost, good_first),
-                                            BITMAP(rank_lost, good, TD_GROUP_OPERATIONS_MAX / 8)};
+static const struct field of_rank_lost[] = {
+    F(rank_lost, rank),       FAILURE(rank_lost, error),
+    F(rank_lost, of_job),     TEXT(rank_lost, text),
+    F(rank_lost, good_first), BITMAP(rank_lost, good, TD_GROUP_OPERATIONS_MAX / 8)};
 static const struct field of_node_lost[] = {F(node_lost, node), F(node_lost, notify_all),
                                             F(node_lost, is_proven), TEXT(node_lost, text)};
 static const struct field of_parting[] = {F(parting, step), F(parting, round), F(parting, sequence),
@@ -135,7 +136,7 @@ static const struct field of_verdict[] = {FAILURE(verdict, error), TEXT(verdict,
 static const struct field of_announce_again[] = {
     F(announce_again, is_surveyed), F(announce_again, without_scratch), F(announce_again, survey)};
 static const struct field of_rank_gone[] = {F(rank_gone, rank), FAILURE(rank_gone, error),
-                                            TEXT(rank_gone, text)};
+                                            F(rank_gone, of_job), TEXT(rank_gone, text)};
 static const struct field of_neighbour_lost[] = {F(neighbour_lost, node)};
 static const struct field of_neighbour_back[] = {F(neighbour_back, node)};
 static const struct field of_epoch_poll[] = {F(epoch_poll, ballot)};

@@ -400,7 +400,8 @@ void td_communicator_seat_lost(struct td_core *core, struct td_communicator *c,
         td_core_notices.seat_died(c, local);
     td_core_notices.rank_lost(core, c, seat->rank);
     if (!td_communicator_broken(c))
-        td_communicator_tell_root(core, c, seat->rank, TD_ERR_RANK_FAILED, text);
+        td_communicator_tell_root(core, c, seat->rank, TD_ERR_RANK_FAILED, died || c->index == 0,
+                                  text);
     td_core_queue(core, &c->task);
 }
 

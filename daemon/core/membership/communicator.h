@@ -121,6 +121,7 @@ struct td_communicator {
     bool gone_due;
     uint32_t losing_rank;
     td_err losing_error;
+    bool losing_of_job;
     char losing_text[TD_TEXT_MAX];
 
     /* in LOST_RANK_SETTLED: the operations that complete in spite of the loss: all before
@@ -129,11 +130,11 @@ struct td_communicator {
     uint8_t good[TD_GROUP_OPERATIONS_MAX / 8];
 
     /* of a broken group: why, and which rank (in LOST_NODE: which node) is lost. lost_proven: that
-     * node is known to be lost for good */
+     * node is known to be lost for good. lost_of_job: the whole job has lost the rank */
     td_err error;
     char text[TD_TEXT_MAX];
     uint32_t lost;
-    bool lost_proven;
+    bool lost_proven, lost_of_job;
     /* the notice of the loss, still to be sent down, up, and (slots from notified on) to all nodes
      * of the group. notice_from: the tree neighbour that sent it */
     bool notice_down, notice_up, notice_all;

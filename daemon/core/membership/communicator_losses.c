@@ -11,12 +11,30 @@
 /* All nodes say the same, although some know more: the daemon's host may refuse connections. */
 static const char WAS_SILENT[] = "it did not answer in time, and the machine goes on without it";
 
-static void set_losing(struct td_communicator *c, uint32_t rank, td_err error, const char *text)
+/* struct loss: a rank that a group has lost. of_job: the whole job has lost it; spreads: the other
+ * groups of the job on this node are to be told. */
+struct loss {
+    uint32_t rank;
+    td_err error;
+    bool of_job, spreads;
+    const char *text;
+};
+
+static void set_losing(struct td_communicator *c, const struct loss *loss)
 {
-    c->losing_rank = rank;
-    c->losing_error = error;
-    snprintf(c->losing_text, sizeof c->losing_text, "%s", text);
+    c->losing_rank = loss->rank;
+    c->losing_error = loss->error;
+    c->losing_of_job = loss->of_job;
+    snprintf(c->losing_text, sizeof c->losing_text, "%s", loss->text);
 }
+
+static struct loss losing(const struct td_communicator *c)
+{
+    return (struct loss){c->losing_rank, c->losing_error, c->losing_of_job, true, c->losing_text};
+}
+
+static void rank_lost(struct td_core *core, struct td_communicator *c,
+                      enum td_communicator_event event, const struct loss *loss);
 
 /* break_up ends the operations of a group that has lost a rank or a node. */
 static void break_up(struct td_core *core, struct td_communicator *c,
@@ -47,14 +65,13 @@ static bool has_member(const struct td_communicator *c, uint32_t world_rank)
 }
 
 /* NOLINTNEXTLINE(misc-no-recursion): one level deep */
-void td_communicator_tell_root(struct td_core *core, struct td_communicator *c, uint32_t rank,
-                               td_err error, const char *text)
+static void tell_root(struct td_core *core, struct td_communicator *c, const struct loss *loss)
 {
     if (!c->has_parent) {
-        td_communicator_rank_lost(core, c, rank, error, text);
+        rank_lost(core, c, TD_COMMUNICATOR_LOSE_RANK, loss);
     } else if (!c->gone_due) { /* one loss breaks the group */
         c->gone_due = true;
-        set_losing(c, rank, error, text);
+        set_losing(c, loss);
     }
     td_core_queue(core, &c->task);
 }
@@ -70,58 +87,87 @@ void td_communicator_node_back(struct td_core *core, uint32_t node)
     }
 }
 
+void td_communicator_tell_root(struct td_core *core, struct td_communicator *c, uint32_t rank,
+                               td_err error, bool of_job, const char *text)
+{
+    tell_root(core, c, &(struct loss){rank, error, of_job, true, text});
+}
+
 /* pass_on_loss tells the root of a subgroup that the job has lost a rank: a rank that died before
  * it made the subgroup cannot announce its death there. The subgroup breaks when its root says so,
  * which is after the releases that the root gave before. The notice of the job takes another way.
  */
 /* NOLINTNEXTLINE(misc-no-recursion): one level deep */
-static void pass_on_loss(struct td_core *core, struct td_communicator *c, uint32_t rank,
-                         td_err error, const char *text)
+static void pass_on_loss(struct td_core *core, struct td_communicator *c, const struct loss *loss)
 {
-    if (error == TD_ERR_RANK_FAILED)
-        td_core_notices.rank_lost(core, c, rank);
+    if (loss->error == TD_ERR_RANK_FAILED)
+        td_core_notices.rank_lost(core, c, loss->rank);
     if (!td_communicator_broken(c))
-        td_communicator_tell_root(core, c, rank, error, text);
+        tell_root(core, c, loss);
+}
+
+/* spread tells the other groups of the job on this node that the job has lost a rank. After the
+ * first loss, the world group is broken and hears of no other: the groups that were made since
+ * then tell the world and each other. */
+/* NOLINTNEXTLINE(misc-no-recursion): one level deep */
+static void spread(struct td_core *core, struct td_communicator *c, const struct loss *loss)
+{
+    uint32_t rank = loss->rank; /* in the job */
+    struct loss one = *loss;
+    one.of_job = true;
+    one.spreads = false;
+    if (c->index != 0 && (!loss->of_job || rank >= c->group.size))
+        return;
+    if (c->index != 0) {
+        struct td_communicator *world = td_communicator_find(core, c->world, 0);
+        rank = c->member[rank];
+        if (world && loss->error == TD_ERR_RANK_FAILED)
+            td_core_notices.rank_lost(core, world, rank);
+    }
+    for (struct td_communicator *d = core->communicators; d; d = d->next)
+        if (d != c && d->index == TD_GROUP_MADE && d->world == c->world && has_member(d, rank)) {
+            one.rank = rank_of(d, rank);
+            pass_on_loss(core, d, &one);
+        }
 }
 
 /* rank_lost breaks the group, after SETTLE if the list of operations that complete is known. The
- * recursion from a world group to groups made of it ends there: these have other indices. */
+ * recursion to the other groups of the job ends there. */
 /* NOLINTNEXTLINE(misc-no-recursion): one level deep */
 static void rank_lost(struct td_core *core, struct td_communicator *c,
-                      enum td_communicator_event event, uint32_t rank, td_err error,
-                      const char *text)
+                      enum td_communicator_event event, const struct loss *given)
 {
     bool news = !td_communicator_broken(c);
-    if (error == TD_ERR_RANK_FAILED)
-        td_core_notices.rank_lost(core, c, rank);
+    struct loss loss = *given;
+    if (loss.error == TD_ERR_RANK_FAILED)
+        td_core_notices.rank_lost(core, c, loss.rank);
     if (!td_communicator_rests(c) && !c->has_parent && td_communicator_may_flood(core, c)) {
         /* the loss is announced when the operations that complete are known */
         if (c->state == TD_COMMUNICATOR_ACTIVE)
-            set_losing(c, rank, error, text);
+            set_losing(c, &loss);
         td_communicator_transition(c, TD_COMMUNICATOR_HEAR_RANK_LOST);
         if (!td_core_notices.rank_loss_settled(core, c))
             return;
         event = TD_COMMUNICATOR_SETTLE;
-        rank = c->losing_rank;
-        error = c->losing_error;
-        text = c->losing_text;
+        loss = losing(c);
+        loss.spreads = given->spreads;
     }
     if (news)
-        c->lost = rank; /* the operations that end now read it */
-    break_up(core, c, event, error, text);
+        c->lost = loss.rank; /* the operations that end now read it */
+    break_up(core, c, event, loss.error, loss.text);
     if (!news)
         return;
+    c->lost_of_job = loss.of_job;
     c->notice_down = true;
-    for (struct td_communicator *d = core->communicators; c->index == 0 && d; d = d->next)
-        if (d->index == TD_GROUP_MADE && d->world == c->instance && has_member(d, rank))
-            pass_on_loss(core, d, rank_of(d, rank), error, text);
+    if (loss.spreads)
+        spread(core, c, &loss);
 }
 
 /* NOLINTNEXTLINE(misc-no-recursion): one level deep */
 void td_communicator_rank_lost(struct td_core *core, struct td_communicator *c, uint32_t rank,
                                td_err error, const char *text)
 {
-    rank_lost(core, c, TD_COMMUNICATOR_LOSE_RANK, rank, error, text);
+    rank_lost(core, c, TD_COMMUNICATOR_LOSE_RANK, &(struct loss){rank, error, false, true, text});
 }
 
 /* node_lost breaks the group since a node is lost. from: the tree neighbour that sent the notice,
@@ -186,7 +232,7 @@ void td_communicator_lose_node(struct td_core *core, struct td_communicator *c, 
 
 void td_communicator_part(struct td_core *core, struct td_communicator *c, const char *text)
 {
-    bool losing = c->state == TD_COMMUNICATOR_LOSING_RANK, held = c->state == TD_COMMUNICATOR_HELD;
+    bool loses = c->state == TD_COMMUNICATOR_LOSING_RANK, held = c->state == TD_COMMUNICATOR_HELD;
     if (c->state == TD_COMMUNICATOR_PARTED || c->state == TD_COMMUNICATOR_LOST_NODE)
         return;
     if (!td_communicator_broken(c)) {
@@ -198,10 +244,12 @@ void td_communicator_part(struct td_core *core, struct td_communicator *c, const
     }
     td_core_notices.group_broken(core, c, TD_ERR_PARTITIONED, text, true);
     td_core_queue(core, &c->task);
-    if (losing) { /* no operation is left that may complete */
+    if (loses) { /* no operation is left that may complete */
         char lost[TD_TEXT_MAX];
+        struct loss loss = losing(c);
         snprintf(lost, sizeof lost, "%s", c->losing_text);
-        td_communicator_rank_lost(core, c, c->losing_rank, c->losing_error, lost);
+        loss.text = lost;
+        rank_lost(core, c, TD_COMMUNICATOR_LOSE_RANK, &loss);
     }
 }
 
@@ -309,7 +357,7 @@ static void handle_rank_lost(struct td_core *core, struct td_communicator *c, ui
 {
     if (!c->has_parent || from != c->parent) {
         if (is_own_word(c, from, lost->rank) && !td_communicator_broken(c))
-            td_communicator_tell_root(core, c, lost->rank, lost->error, lost->text);
+            td_communicator_tell_root(core, c, lost->rank, lost->error, lost->of_job, lost->text);
         return;
     }
     /* only the root makes the list */
@@ -320,8 +368,8 @@ static void handle_rank_lost(struct td_core *core, struct td_communicator *c, ui
         memcpy(c->good, lost->good.bits, sizeof c->good);
         c->notice_down = c->notice_down || c->state == TD_COMMUNICATOR_LOST_RANK;
     }
-    rank_lost(core, c, listed ? TD_COMMUNICATOR_SETTLE : TD_COMMUNICATOR_LOSE_RANK, lost->rank,
-              lost->error, lost->text);
+    rank_lost(core, c, listed ? TD_COMMUNICATOR_SETTLE : TD_COMMUNICATOR_LOSE_RANK,
+              &(struct loss){lost->rank, lost->error, lost->of_job, true, lost->text});
 }
 
 void td_communicator_notice(struct td_core *core, uint32_t from, const struct td_message *m)
@@ -349,8 +397,9 @@ void td_communicator_appeal(struct td_core *core, struct td_communicator *c,
     if (c->has_parent)
         td_session_send(core, c->parent, m);
     else if (m->kind == TD_MESSAGE_RANK_GONE)
-        td_communicator_rank_lost(core, c, m->u.rank_gone.rank, m->u.rank_gone.error,
-                                  m->u.rank_gone.text);
+        tell_root(core, c,
+                  &(struct loss){m->u.rank_gone.rank, m->u.rank_gone.error, m->u.rank_gone.of_job,
+                                 true, m->u.rank_gone.text});
     else
         td_core_notices.appeal(core, c, m);
 }
@@ -373,6 +422,7 @@ static void send_gone(struct td_core *core, struct td_communicator *c)
         .group = c->index,
         .u.rank_gone = {.rank = c->losing_rank,
                         .error = c->losing_error,
+                        .of_job = c->losing_of_job,
                         .text = td_core_format(core, "%s", c->losing_text)}};
     c->gone_due = false;
     if (!td_communicator_broken(c))
@@ -395,8 +445,8 @@ static void start_notice(struct td_core *core, const struct td_communicator *c,
         return;
     }
     m->kind = TD_MESSAGE_RANK_LOST;
-    m->u.rank_lost =
-        (struct td_message_rank_lost){.rank = c->lost, .error = c->error, .text = c->text};
+    m->u.rank_lost = (struct td_message_rank_lost){
+        .rank = c->lost, .error = c->error, .of_job = c->lost_of_job, .text = c->text};
     if (c->state == TD_COMMUNICATOR_LOST_RANK_SETTLED) {
         m->u.rank_lost.good_first = c->good_first;
         m->u.rank_lost.good = (struct td_bitmap){c->good, sizeof c->good};
@@ -443,10 +493,17 @@ void td_communicator_tell_break(struct td_core *core, struct td_communicator *c,
     td_session_send(core, node, &notice);
 }
 
+/* settle announces the loss that waits. */
+static void settle(struct td_core *core, struct td_communicator *c)
+{
+    struct loss loss = losing(c);
+    rank_lost(core, c, TD_COMMUNICATOR_LOSE_RANK, &loss);
+}
+
 bool td_communicator_send_notices(struct td_core *core, struct td_communicator *c)
 {
     if (c->state == TD_COMMUNICATOR_LOSING_RANK)
-        td_communicator_rank_lost(core, c, c->losing_rank, c->losing_error, c->losing_text);
+        settle(core, c);
     if (c->gone_due)
         send_gone(core, c);
     bool node = c->state == TD_COMMUNICATOR_LOST_NODE;

@@ -51,10 +51,10 @@ void td_communicator_rank_gone(struct td_core *core, struct td_communicator *c, 
 void td_communicator_tell_loss(struct td_core *core, struct td_communicator *c, uint32_t child);
 /* td_communicator_stop ends every communicator since this daemon stops. No operation runs then. */
 void td_communicator_stop(struct td_core *core);
-/* td_communicator_tell_root tells the root of a group that a rank is lost; a task sends the
- * message, because a rank may be lost to hundreds of groups at once. */
+/* td_communicator_tell_root tells the root of a group that a rank is lost (of_job: to the whole
+ * job); a task sends the message, because a rank may be lost to hundreds of groups at once. */
 void td_communicator_tell_root(struct td_core *core, struct td_communicator *c, uint32_t rank,
-                               td_err error, const char *text);
+                               td_err error, bool of_job, const char *text);
 /* td_communicator_node_back tells a parent again which loss the root is to be told: the message may
  * be lost, or the answer, if nothing there needs this daemon any more. */
 void td_communicator_node_back(struct td_core *core, uint32_t node);

@@ -284,6 +284,7 @@ static void tell_missing(struct td_core *core, struct td_communicator *c,
         return;
     }
     td_communicator_tell_root(core, c, seat->rank, TD_ERR_RANK_FAILED,
+                              c->index == 0 || seat->state == TD_SEAT_DIED,
                               td_core_format(core,
                                              "rank %u of job %s is gone: its process on %s "
                                              "has ended",

@@ -235,6 +235,7 @@ static struct td_message_rank_lost ending_of(struct td_core *core, const struct 
     if (m->kind == TD_MESSAGE_RANK_GONE)
         lost = (struct td_message_rank_lost){.rank = m->u.rank_gone.rank,
                                              .error = m->u.rank_gone.error,
+                                             .of_job = m->u.rank_gone.of_job,
                                              .text = m->u.rank_gone.text};
     else
         lost.text = td_core_format(core, "no rank on %s created the group in time",
