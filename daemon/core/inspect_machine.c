@@ -34,7 +34,7 @@ static void link_row(struct td_page *p, uint32_t node)
                              .up = up,
                              .neighbours = is_neighbour(core, node),
                              .since_ns = lane->since ? td_page_age(p, lane->since) : 0,
-                             .packets = lane->sent,
+                             .packets = lane->packets,
                              .bytes = lane->bytes,
                              .repeated = lane->repeated,
                              .resumes = lane->resumes,

@@ -147,6 +147,14 @@ class Machine(unittest.TestCase):
         self.assertIn("6 nodes: ports, keys, clocks, MTU, limits and versions are in order",
                       self.ask("doctor"))
 
+    def test_the_doctor_helps_without_a_daemon(self):
+        done = subprocess.run([CTL, "doctor", "--json", "--socket", "/nonexistent/socket"],
+                              capture_output=True, text=True, timeout=DEADLINE_S)
+        self.assertEqual(done.returncode, 3)
+        found = json.loads(done.stdout)
+        self.assertEqual((found["node"], found["findings"][0]["check"]), (None, "answers"))
+        self.assertIn("cannot connect to torusd at /nonexistent/socket", done.stderr)
+
     def test_settings_say_where_they_come_from(self):
         found = self.json("config", "show")
         settings = {s["name"]: s for s in found["settings"]}

@@ -138,54 +138,67 @@ static void report(const struct ins_machine *m, const struct ins_choices *o, con
     ins_machine_print_silent(m);
 }
 
-/* cancel ends what the wish says. It returns the exit code, or INS_LOST. */
-static int cancel(struct ins_machine *m, const struct ins_choices *o, struct wish *w)
+/* is_possible returns false, with a sentence, if there is nothing to cancel, or too much. */
+static bool is_possible(const struct wish *w, bool found, int operations, int groups, char *text,
+                        size_t bytes)
+{
+    if (!found)
+        snprintf(text, bytes, "no node has a job %s of yours", w->job);
+    else if (w->operation && operations == 0)
+        snprintf(text, bytes, "no operation %s of job %s is in flight (torusctl ops)", w->operation,
+                 w->job);
+    else if (w->operation && groups > 1)
+        snprintf(text, bytes,
+                 "%d groups of job %s have an operation %s: give --group ID (torusctl groups)",
+                 groups, w->job, w->operation);
+    else
+        return true;
+    return false;
+}
+
+/* tell asks the nodes to end the calls. It returns false with a sentence. */
+static bool tell(struct ins_machine *m, struct wish *w, char *text, size_t bytes)
+{
+    struct td_message_end_calls end = {.job = w->job,
+                                       .owner = (uint64_t)w->owner,
+                                       .all = !w->operation,
+                                       .instance = w->instance,
+                                       .number = w->number,
+                                       .why = w->why ? w->why : ""};
+    for (uint32_t n = 0; end.all && n < m->nodes; n++)
+        w->ask[n] = !m->here || n == torus_node(m->c);
+    for (size_t i = 0; i < json_array_size(m->silent); i++)
+        w->ask[ins_number(json_array_get(m->silent, i), "node")] = false;
+    return ins_end_calls(m, w->ask, &end, text, bytes) >= 0;
+}
+
+/* end_jobs ends what the wish says, with the jobs and groups of the machine. It returns the exit
+ * code, or INS_LOST. */
+static int end_jobs(struct ins_machine *m, const struct ins_choices *o, struct wish *w,
+                    const json_t *jobs, const json_t *groups)
 {
     char text[TD_TEXT_MAX];
-    json_t *state = ins_collect(m), *groups = state ? ins_groups(m) : NULL;
-    const json_t *jobs = json_object_get(state, "jobs");
-    int code = INS_LOST, several = 0, operations = 0, left = 0;
+    int several = 0, left = 0;
     bool found = false;
-    if (!groups)
-        goto end;
-    code = EXIT_FAILED;
     if (!find_owner(w, groups, "job", &found) || !find_owner(w, jobs, "name", &found))
-        goto end;
-    operations = count_wanted(m, w, &several);
+        return EXIT_FAILED;
+    int operations = count_wanted(m, w, &several);
     json_int_t joins = w->operation ? 0 : joining(jobs, w);
-    if (!found) {
-        snprintf(text, sizeof text, "no node has a job %s of yours", w->job);
-    } else if (operations < 0) {
-        code = INS_LOST;
-        goto end;
-    } else if (w->operation && operations == 0) {
-        snprintf(text, sizeof text, "no operation %s of job %s is in flight (torusctl ops)",
-                 w->operation, w->job);
-    } else if (w->operation && several > 1) {
-        snprintf(text, sizeof text,
-                 "%d groups of job %s have an operation %s: give --group ID "
-                 "(torusctl groups)",
-                 several, w->job, w->operation);
-    } else {
-        struct td_message_end_calls end = {.job = w->job,
-                                           .owner = (uint64_t)w->owner,
-                                           .all = !w->operation,
-                                           .instance = w->instance,
-                                           .number = w->number,
-                                           .why = w->why ? w->why : ""};
-        for (uint32_t n = 0; end.all && n < m->nodes; n++)
-            w->ask[n] = true;
-        for (size_t i = 0; i < json_array_size(m->silent); i++)
-            w->ask[ins_number(json_array_get(m->silent, i), "node")] = false;
-        if (ins_end_calls(m, w->ask, &end, text, sizeof text) >= 0) {
-            left = operations ? wait_end(m, w) : 0;
-            report(m, o, w, operations, left < 0 ? 0 : left, joins);
-            code = left ? EXIT_FAILED : EXIT_WELL;
-            goto end;
-        }
-    }
-    fail(text);
-end:
+    if (operations < 0)
+        return INS_LOST;
+    if (!is_possible(w, found, operations, several, text, sizeof text) ||
+        !tell(m, w, text, sizeof text))
+        return fail(text);
+    if (operations)
+        left = wait_end(m, w);
+    report(m, o, w, operations, left < 0 ? 0 : left, joins);
+    return left ? EXIT_FAILED : EXIT_WELL;
+}
+
+static int cancel(struct ins_machine *m, const struct ins_choices *o, struct wish *w)
+{
+    json_t *state = ins_collect(m), *groups = state ? ins_groups(m) : NULL;
+    int code = groups ? end_jobs(m, o, w, json_object_get(state, "jobs"), groups) : INS_LOST;
     json_decref(groups);
     json_decref(state);
     return code;

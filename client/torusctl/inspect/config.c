@@ -1,22 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* torusctl config: the configuration of a file, of the running daemon, and how they differ. */
-#include <errno.h>
-#include <fcntl.h>
 #include <libsmartcols.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "daemon_program.h"
 #include "facts.h"
 #include "inspect.h"
 #include "torusctl/find_daemon.h"
 #include "torusctl/torusctl.h"
 
 enum { LINE_BYTES = 1024 };
-
-/* ---- torusd as a program ---- */
 
 /* find_torusd returns the path of torusd: that of --daemon, or of this installation; NULL if there
  * is none. */
@@ -30,65 +26,21 @@ static const char *find_torusd(const char *given)
     return NULL;
 }
 
-/* start runs torusd with a file and one more option. It returns its output, or NULL. */
-static FILE *start(const char *daemon, const char *file, const char *option, bool errors_too,
-                   pid_t *pid)
-{
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0)
-        return NULL;
-    *pid = fork();
-    if (*pid == 0) {
-        const char *const with_file[] = {"torusd", "--config", file, option, NULL};
-        const char *const without[] = {"torusd", option, NULL};
-        dup2(ends[1], 1);
-        if (errors_too)
-            dup2(ends[1], 2);
-        execv(daemon, (char **)(uintptr_t)(file ? with_file : without));
-        _exit(127);
-    }
-    close(ends[1]);
-    FILE *f = *pid > 0 ? fdopen(ends[0], "re") : NULL;
-    if (!f)
-        close(ends[0]);
-    return f;
-}
-
-/* finish waits for torusd, and returns its exit code. */
-static int finish(FILE *f, pid_t pid)
-{
-    int status = 0;
-    if (f)
-        fclose(f);
-    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        continue;
-    return pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : 127;
-}
-
 /* ---- check ---- */
 
-/* say passes what torusd says of a file on; "torusd: " before an error is left out. */
 static int check(const char *daemon, const char *file, bool as_json)
 {
-    static const char before[] = "torusd: ";
-    char line[LINE_BYTES] = "";
-    pid_t pid = 0;
-    FILE *f = start(daemon, file, "--check-config", true, &pid);
-    if (!f || !fgets(line, sizeof line, f))
-        snprintf(line, sizeof line, "%s does not run", daemon);
-    int code = finish(f, pid);
-    line[strcspn(line, "\n")] = '\0';
-    const char *text =
-        strncmp(line, before, sizeof before - 1) == 0 ? line + sizeof before - 1 : line;
+    char text[LINE_BYTES];
+    bool valid = ins_daemon_check(daemon, file, text, sizeof text);
     if (as_json) {
         json_t *all =
-            json_pack("{s:i s:b s:o}", "version", 1, "valid", code == 0, "text", ins_text(text));
+            json_pack("{s:i s:b s:o}", "version", 1, "valid", valid, "text", ins_text(text));
         ins_print(all);
         json_decref(all);
     } else {
-        fprintf(code ? stderr : stdout, "%s\n", text);
+        fprintf(valid ? stdout : stderr, "%s\n", text);
     }
-    return code == 0 ? EXIT_WELL : EXIT_FAILED;
+    return valid ? EXIT_WELL : EXIT_FAILED;
 }
 
 /* ---- show ---- */
@@ -192,7 +144,7 @@ static json_t *read_file(const char *daemon, const char *file)
     char line[LINE_BYTES];
     pid_t pid = 0;
     json_t *facts = json_array();
-    FILE *f = start(daemon, file, "--show-config", false, &pid);
+    FILE *f = ins_daemon_run(daemon, file, "--show-config", false, &pid);
     while (f && fgets(line, sizeof line, f)) {
         char *rest = line, *part[4];
         line[strcspn(line, "\n")] = '\0';
@@ -203,7 +155,7 @@ static json_t *read_file(const char *daemon, const char *file)
                                         ins_text(part[1]), "unit", ins_text(part[2]), "source",
                                         strcmp(part[3], "set") == 0 ? "file" : "default"));
     }
-    if (finish(f, pid) == 0)
+    if (ins_daemon_end(f, pid) == 0)
         return facts;
     json_decref(facts);
     return NULL;

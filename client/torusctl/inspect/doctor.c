@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* torusctl doctor: what is wrong with the machine, or will be, and what to do. */
-#include <libsmartcols.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/timex.h>
 #include <time.h>
 
+#include "daemon_program.h"
 #include "facts.h"
 #include "inspect.h"
 #include "links.h"
+#include "torusctl/find_daemon.h"
 #include "torusctl/torusctl.h"
 
 #define SKEW_NS_MAX 100000000LL /* of the clocks of two nodes */
@@ -217,14 +217,18 @@ static json_t *nodes_of(const struct report *r)
     return nodes;
 }
 
-static void print_report(const struct report *r)
+static void print_findings(const struct report *r)
 {
-    size_t count = json_array_size(r->findings);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < json_array_size(r->findings); i++) {
         const json_t *f = json_array_get(r->findings, i);
         printf("! %s\n  %s\n", ins_string(f, "text"), ins_string(f, "advice"));
     }
-    if (count == 0)
+}
+
+static void print_report(const struct report *r)
+{
+    print_findings(r);
+    if (json_array_size(r->findings) == 0)
         printf("%u node%s: %s are in order\n", r->m->here ? 1 : r->m->nodes,
                r->m->here || r->m->nodes == 1 ? "" : "s", checks);
 }
@@ -275,9 +279,42 @@ static int show(struct ins_machine *m, const struct ins_choices *o, const char *
     return code;
 }
 
+/* ---- without a daemon ---- */
+
+/* examine_here looks at the configuration, which may be why no daemon of this node answers. */
+static void examine_here(bool as_json)
+{
+    char daemon[512], text[TD_TEXT_MAX] = "";
+    struct report r = {.findings = json_array()};
+    find(&r, "answers", -1, "run systemctl status torusd and journalctl -u torusd",
+         "no daemon of this node answers");
+    if (!ctl_find_daemon(daemon, sizeof daemon))
+        find(&r, "configuration", -1, "install torusd",
+             "there is no torusd beside torusctl or in "
+             "PATH");
+    else if (!ins_daemon_check(daemon, NULL, text, sizeof text))
+        find(&r, "configuration", -1, "repair it, and run torusctl config check", "%s", text);
+    if (as_json) {
+        json_t *all = json_pack("{s:i s:n s:O s:[] s:[]}", "version", 1, "node", "findings",
+                                r.findings, "nodes", "silent");
+        ins_print(all);
+        json_decref(all);
+    } else {
+        print_findings(&r);
+    }
+    json_decref(r.findings);
+}
+
 static int run(int argc, char **argv)
 {
-    return ins_run(argc, argv, false, show);
+    struct ins_choices o;
+    const char *wrong = ins_read_choices(argc, argv, &o, NULL);
+    if (wrong)
+        return ctl_usage(argv[0], ctl_no_option(wrong));
+    int code = ins_run_with(argv[0], &o, NULL, show);
+    if (code == EXIT_NO_DAEMON)
+        examine_here(o.as_json);
+    return code;
 }
 
 const struct ctl_command ctl_command_doctor = {

@@ -32,11 +32,11 @@ static void place_of(const struct drawing *d, uint32_t node, int *x, int *y)
     *y = (int)(MARGIN + below * (d->rows * STEP + GAP) + row * STEP);
 }
 
-/* colour writes the colour of a load: from light blue (none) to dark red (the busiest link). */
+/* colour writes the colour of a load: from light yellow (none) to dark red (the busiest link). */
 static void colour(const struct drawing *d, json_int_t bytes, char *text, size_t size)
 {
     double part = d->most ? (double)bytes / (double)d->most : 0;
-    snprintf(text, size, "hsl(%.0f, 80%%, %.0f%%)", 210 - 210 * part, 70 - 30 * part);
+    snprintf(text, size, "hsl(%.0f, 90%%, %.0f%%)", 55 - 55 * part, 75 - 50 * part);
 }
 
 /* line draws a part of a link; its title is what a browser shows beside the pointer. */

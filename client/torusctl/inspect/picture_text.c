@@ -18,16 +18,38 @@ void ins_picture_load(char *text, size_t bytes, json_int_t count)
     snprintf(text, bytes, unit && value < 9.95 ? "%.1f%c" : "%.0f%c", value, units[unit]);
 }
 
-/* edge returns the link between two nodes in a dimension, from either end, or NULL. */
-static const json_t *edge(const json_t *links, uint32_t from, uint32_t to)
+/* first_from returns the index of the first link from a node: links are in the order of nodes. */
+static size_t first_from(const json_t *links, uint32_t node)
 {
-    for (size_t i = 0; i < json_array_size(links); i++) {
+    size_t low = 0, high = json_array_size(links);
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (ins_number(json_array_get(links, middle), "from") < node)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* way returns the link that is listed from one node to another one, or NULL. */
+static const json_t *way(const json_t *links, uint32_t from, uint32_t to)
+{
+    for (size_t i = first_from(links, from); i < json_array_size(links); i++) {
         const json_t *l = json_array_get(links, i);
-        json_int_t a = ins_number(l, "from"), b = ins_number(l, "to");
-        if ((a == from && b == to) || (a == to && b == from))
+        if (ins_number(l, "from") != from)
+            return NULL;
+        if (ins_number(l, "to") == to)
             return l;
     }
     return NULL;
+}
+
+/* edge returns the link between two nodes, from either end, or NULL. */
+static const json_t *edge(const json_t *links, uint32_t from, uint32_t to)
+{
+    const json_t *l = way(links, from, to);
+    return l ? l : way(links, to, from);
 }
 
 /* load writes what is drawn on a link: its bytes, - if it was not used, x if it is dead. */

@@ -23,43 +23,76 @@ static bool get_topology(torus_context *c, struct td_topology *t)
     return dimensions > 0;
 }
 
-/* add_edge adds the link between two neighbours to the list of edges: the bytes of both
- * directions, and whether one of them is dead. */
-static void add_edge(json_t *edges, const json_t *links, uint32_t a, uint32_t b, uint32_t dimension)
+/* struct ends: the links from each node, which are adjacent in the list: first[n] to first[n + 1].
+ */
+struct ends {
+    const json_t *links;
+    size_t *first; /* [nodes + 1] */
+};
+
+static bool find_ends(struct ends *e, const struct td_topology *t, const json_t *links)
 {
-    json_int_t bytes = 0, packets = 0, repeated = 0;
-    bool up = false, dead = false;
-    for (size_t i = 0; i < json_array_size(links); i++) {
-        const json_t *l = json_array_get(links, i);
-        json_int_t from = ins_number(l, "from"), to = ins_number(l, "to");
-        if (!(from == a && to == b) && !(from == b && to == a))
-            continue;
-        bytes += ins_number(l, "bytes");
-        packets += ins_number(l, "packets");
-        repeated += ins_number(l, "repeated_packets");
-        up = up || strcmp(ins_string(l, "state"), "up") == 0;
-        dead = dead || ins_link_is_dead(l);
+    *e = (struct ends){links, calloc((size_t)t->nodes + 1, sizeof *e->first)};
+    size_t i = 0, count = json_array_size(links);
+    for (uint32_t n = 0; e->first && n <= t->nodes; n++) {
+        while (i < count && ins_number(json_array_get(links, i), "from") < n)
+            i++;
+        e->first[n] = i;
     }
+    return e->first != NULL;
+}
+
+/* struct edge: a link of the torus, both directions together. */
+struct edge {
+    json_int_t bytes, packets, repeated;
+    bool up, dead;
+};
+
+/* add_way adds the direction from one node to another one. */
+static void add_way(struct edge *edge, const struct ends *e, uint32_t from, uint32_t to)
+{
+    for (size_t i = e->first[from]; i < e->first[from + 1]; i++) {
+        const json_t *l = json_array_get(e->links, i);
+        if (ins_number(l, "to") != to)
+            continue;
+        edge->bytes += ins_number(l, "bytes");
+        edge->packets += ins_number(l, "packets");
+        edge->repeated += ins_number(l, "repeated_packets");
+        edge->up = edge->up || strcmp(ins_string(l, "state"), "up") == 0;
+        edge->dead = edge->dead || ins_link_is_dead(l);
+    }
+}
+
+/* add_edge adds the link between two neighbours to the list of edges. */
+static void add_edge(json_t *edges, const struct ends *e, uint32_t a, uint32_t b,
+                     uint32_t dimension)
+{
+    struct edge edge = {0};
+    add_way(&edge, e, a, b);
+    add_way(&edge, e, b, a);
     json_array_append_new(edges, json_pack("{s:i s:i s:i s:s s:I s:I s:I}", "from", (int)a, "to",
                                            (int)b, "dimension", (int)dimension, "state",
-                                           dead ? "down"
-                                           : up ? "up"
-                                                : "unused",
-                                           "bytes", bytes, "packets", packets, "repeated_packets",
-                                           repeated));
+                                           edge.dead ? "down"
+                                           : edge.up ? "up"
+                                                     : "unused",
+                                           "bytes", edge.bytes, "packets", edge.packets,
+                                           "repeated_packets", edge.repeated));
 }
 
 /* edges_of returns the links of the torus, each once. */
 static json_t *edges_of(const struct td_topology *t, const json_t *links)
 {
     json_t *edges = json_array();
-    for (uint32_t n = 0; n < t->nodes; n++)
+    struct ends e;
+    bool good = find_ends(&e, t, links);
+    for (uint32_t n = 0; good && n < t->nodes; n++)
         for (uint32_t d = 0; d < t->dimensions; d++) {
             uint32_t next = td_topology_neighbour(t, n, d, 1);
             bool again = t->size[d] == 2 && next < n; /* the same link as that of the other end */
             if (next != n && !again)
-                add_edge(edges, links, n, next, d);
+                add_edge(edges, &e, n, next, d);
         }
+    free(e.first);
     return edges;
 }
 

@@ -78,6 +78,7 @@ void td_link_hold(struct td_core *core, struct td_link *link, uint32_t i)
     struct td_held *held = &core->held[i];
     held->packet.session = link->session;
     held->packet.link_sequence = ++lane->sent;
+    lane->packets++;
     lane->bytes += held->packet.bytes;
     held->next = TD_HELD_NONE;
     if (lane->first_held == TD_HELD_NONE)

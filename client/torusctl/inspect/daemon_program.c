@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon_program.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+FILE *ins_daemon_run(const char *daemon, const char *file, const char *option, bool errors_too,
+                     pid_t *pid)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return NULL;
+    *pid = fork();
+    if (*pid == 0) {
+        const char *const with_file[] = {"torusd", "--config", file, option, NULL};
+        const char *const without[] = {"torusd", option, NULL};
+        dup2(ends[1], 1);
+        if (errors_too)
+            dup2(ends[1], 2);
+        execv(daemon, (char **)(uintptr_t)(file ? with_file : without));
+        _exit(127);
+    }
+    close(ends[1]);
+    FILE *f = *pid > 0 ? fdopen(ends[0], "re") : NULL;
+    if (!f)
+        close(ends[0]);
+    return f;
+}
+
+int ins_daemon_end(FILE *f, pid_t pid)
+{
+    int status = 0;
+    if (f)
+        fclose(f);
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        continue;
+    return pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : 127;
+}
+
+bool ins_daemon_check(const char *daemon, const char *file, char *text, size_t bytes)
+{
+    static const char before[] = "torusd: ";
+    pid_t pid = 0;
+    FILE *f = ins_daemon_run(daemon, file, "--check-config", true, &pid);
+    if (!f || !fgets(text, (int)bytes, f))
+        snprintf(text, bytes, "%s does not run", daemon);
+    int code = ins_daemon_end(f, pid);
+    text[strcspn(text, "\n")] = '\0';
+    if (strncmp(text, before, sizeof before - 1) == 0)
+        memmove(text, text + sizeof before - 1, strlen(text) - sizeof before + 2);
+    return code == 0;
+}
