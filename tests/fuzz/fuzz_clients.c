@@ -17,6 +17,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum {
+    SCENE_UID = 1000, /* of all simulated processes */
     CLIENTS = 5,
     REGIONS_MAX = 4,
     GROUPS_MAX = 8,
@@ -180,6 +181,18 @@ static void ask(struct scene *s, struct process *p, const struct td_request *q)
     p->request[p->requests++ % REPLIES_SEEN] = td_sim_request(s->sim, p->client, q);
 }
 
+/* end_calls makes a request to end calls, by the digits of a number. */
+static void end_calls(struct td_request *q, uint64_t number, const char *const names[4])
+{
+    q->kind = TD_REQUEST_END_CALLS;
+    q->u.end_calls.node = number % 4;
+    q->u.end_calls.end = (struct td_message_end_calls){.job = names[number >> 2 & 3],
+                                                       .owner = number >> 4 & 1 ? 0 : SCENE_UID,
+                                                       .all = number >> 5 & 1,
+                                                       .number = number >> 6 & 3,
+                                                       .why = ""};
+}
+
 static void send(struct scene *s)
 {
     static const char *const names[] = {"a", "b", "", "c"};
@@ -187,7 +200,7 @@ static void send(struct scene *s)
     struct process *p = &s->process[decide_below(d, CLIENTS)];
     uint64_t member[MEMBERS_MAX];
     struct td_request q = {.kind =
-                               (enum td_request_kind)(1 + decide_below(d, TD_REQUEST_END_CALLS))};
+                               (enum td_request_kind)(1 + decide_below(d, TD_REQUEST_PEER_REGION))};
     if (td_sim_closed(s->sim, p->client) || q.kind == TD_REQUEST_HELLO)
         q.kind = TD_REQUEST_OPERATION;
     switch (q.kind) {
@@ -224,6 +237,8 @@ static void send(struct scene *s)
     case TD_REQUEST_STATUS:
         q.u.status.section = (uint32_t)decide_number(d);
         q.u.status.cursor = decide_number(d);
+        if (q.u.status.section > TD_STATUS_HOST && q.u.status.section % 8 == 7)
+            end_calls(&q, q.u.status.cursor, names);
         break;
     case TD_REQUEST_GROUP:
         q.u.make.group = some_group(s, p);
@@ -242,14 +257,7 @@ static void send(struct scene *s)
         q.u.peer_region.rank = decide_below(d, 4) ? decide_below(d, 4) : (uint32_t)decide_number(d);
         q.u.peer_region.region = 1 + decide_below(d, REGIONS_MAX + 1);
         break;
-    case TD_REQUEST_END_CALLS:
-        q.u.end_calls.node = decide_below(d, 4);
-        q.u.end_calls.end = (struct td_message_end_calls){.job = "job",
-                                                          .owner = decide_below(d, 3),
-                                                          .all = decide_below(d, 2) == 1,
-                                                          .instance = decide_number(d),
-                                                          .number = decide_below(d, 4),
-                                                          .why = ""};
+    case TD_REQUEST_END_CALLS: /* some STATUS become one */
         break;
     }
     ask(s, p, &q);
