@@ -108,7 +108,8 @@ class Play:
             machine.shape_link(node, draw.choice(["1mbit", "4mbit", "20mbit"]))
             return lambda: machine.shape_link(node, None)
         if self.kind == "stop":
-            nodes = draw.sample(range(self.nodes), draw.randint(1, max(1, self.nodes // 2)))
+            runs = [n for n in range(self.nodes) if machine.runs(n)]
+            nodes = draw.sample(runs, draw.randint(1, max(1, len(runs) // 2)))
             self.hurt |= set(nodes)
             for n in nodes:
                 self.began = machine.signal(n, signal.SIGSTOP)

@@ -187,7 +187,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--nodes", type=int, default=9)
     parser.add_argument("--fabric", default="direct")
-    parser.add_argument("--kinds", type=int, default=7, help="kinds of calls (player.c); 8: torus_dup, too")
+    parser.add_argument("--kinds", type=int, default=8, help="kinds of calls (player.c); 8: torus_dup, too")
     parser.add_argument("--flood", action="store_true")
     parser.add_argument("--markdown", action="store_true")
     options = parser.parse_args()

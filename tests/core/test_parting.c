@@ -100,6 +100,29 @@ static void with_a_quorum_a_call_ends_with_node_failed(void **state)
     node_end();
 }
 
+/* Whoever tells what may follow from an exclusion tells the epoch first. */
+static void a_loss_is_told_after_the_epoch_that_it_follows_from(void **state)
+{
+    (void)state;
+    begin(0);
+    silence(3);
+    node_call(c, -1);
+    pass(heartbeat());
+    vote(1, true);
+    accept(1);
+    assert_int_equal(c->state, TD_COMMUNICATOR_LOST_NODE);
+    td_bit_clear(node.core->epochs->told, 2); /* there was no room for it yet */
+    node_forget();
+    td_communicator_tell_break(node.core, c, 2);
+    node_run();
+    const struct td_message *epoch = node_sent_to(2, TD_MESSAGE_EPOCH_KNOWN),
+                            *loss = node_sent_to(2, TD_MESSAGE_NODE_LOST);
+    assert_non_null(epoch);
+    assert_non_null(loss);
+    assert_true(epoch->number < loss->number);
+    node_end();
+}
+
 static void without_a_quorum_calls_end_with_partitioned_on_all_nodes_that_are_heard(void **state)
 {
     (void)state;
@@ -340,6 +363,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(with_a_quorum_a_call_ends_with_node_failed),
+        cmocka_unit_test(a_loss_is_told_after_the_epoch_that_it_follows_from),
         cmocka_unit_test(without_a_quorum_calls_end_with_partitioned_on_all_nodes_that_are_heard),
         cmocka_unit_test(a_node_tells_the_first_one_of_its_call_and_asks_later_itself),
         cmocka_unit_test(calls_wait_in_a_round_and_go_on_with_the_largest_number),
