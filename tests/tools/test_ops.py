@@ -179,7 +179,8 @@ class Operations(unittest.TestCase):
         self.assertIn("the others waited most for rank 0 on node 0, process ", done.stdout)
 
     def cancel(self, socket, *arguments):
-        done = subprocess.run([CTL, "cancel", "--socket", socket, *arguments], capture_output=True,
+        done = subprocess.run([CTL, "cancel", "--socket", socket, "--timeout", "60",
+                               *arguments], capture_output=True,
                               text=True, timeout=DEADLINE_S)
         return done.returncode, done.stdout, done.stderr
 
@@ -189,6 +190,8 @@ class Operations(unittest.TestCase):
                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                        stderr=subprocess.PIPE, text=True)
             self.addCleanup(process.kill)
+            for pipe in (process.stdout, process.stderr):
+                self.addCleanup(pipe.close)
             socket = process.stdout.readline().split()[-1]
             found = self.until(socket, lambda all: len(all) == 4 and all[0]["missing"] == [0])
             job = found[0]["job"]
@@ -207,8 +210,6 @@ class Operations(unittest.TestCase):
             self.until(socket, lambda all: len(all) < 4)
             process.stdin.close()
             said = process.stderr.read()
-            process.stdout.close()
-            process.stderr.close()
             self.assertEqual(process.wait(DEADLINE_S), 1)
             ranks = 2 if fabric == "direct" else 3  # rank 0 calls when the others have ended
             self.assertGreaterEqual(said.count(f"operation 0 of job {job} was cancelled by user "
@@ -220,7 +221,7 @@ class Operations(unittest.TestCase):
             TORUS_JOB=long TORUS_RANK=2 TORUS_SIZE=4 {CTL} bench 2>&1 &
             until {CTL} ops | grep -q 'job long .* is forming: 1 of 4 ranks have joined'; do
                 sleep 0.1; done
-            {CTL} cancel long
+            {CTL} cancel long --timeout 60
             wait $! || true"""], capture_output=True, text=True, timeout=DEADLINE_S)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("cancelled 0 operations and 1 join\n", done.stdout)

@@ -44,24 +44,50 @@ static bool answer(torus_context *c, uint64_t id, struct td_reply *reply)
     return true;
 }
 
-/* is_forming returns true if the job of the emulation waits for ranks. Node 0 keeps the list. */
-static bool is_forming(const struct emulation *e, torus_context *c)
+/* has_row returns true if a section of a node has a row that `is_it` accepts; also, to be safe, if
+ * the node does not answer and `otherwise` says so. */
+static bool has_row(const struct emulation *e, torus_context *c, uint32_t node, uint32_t section,
+                    bool (*is_it)(const struct emulation *e, const struct td_status_row *row),
+                    bool otherwise)
 {
     static struct td_reply reply;
     uint64_t id = 0, cursor = 0;
     do {
-        if (tl_status_ask(c, 0, TD_STATUS_JOBS, cursor, &id) != TORUS_OK ||
-            !answer(c, id, &reply) || reply.kind != TD_REPLY_STATUS || reply.error != TD_OK)
-            return false;
-        for (uint32_t i = 0; i < reply.u.status.rows; i++) {
-            const struct td_row_job *j = &reply.u.status.row[i].u.job;
-            if (reply.u.status.row[i].kind == TD_ROW_JOB && strcmp(j->name, e->job) == 0 &&
-                j->size == e->ranks && j->joined > 0 && j->joined < j->size)
+        if (tl_status_ask(c, node, section, cursor, &id) != TORUS_OK || !answer(c, id, &reply) ||
+            reply.kind != TD_REPLY_STATUS || reply.error != TD_OK)
+            return otherwise;
+        for (uint32_t i = 0; i < reply.u.status.rows; i++)
+            if (is_it(e, &reply.u.status.row[i]))
                 return true;
-        }
         cursor = reply.u.status.next;
     } while (cursor);
     return false;
+}
+
+/* lacks_ranks returns true for the job of the emulation, if fewer ranks than it has are there. */
+static bool lacks_ranks(const struct emulation *e, const struct td_status_row *row)
+{
+    const struct td_row_job *j = &row->u.job;
+    return row->kind == TD_ROW_JOB && strcmp(j->name, e->job) == 0 && j->size == e->ranks &&
+           j->joined > 0 && j->joined < j->size;
+}
+
+/* is_group returns true for a group of the job of the emulation: the job has formed. */
+static bool is_group(const struct emulation *e, const struct td_status_row *row)
+{
+    return row->kind == TD_ROW_GROUP && strcmp(row->u.group.job, e->job) == 0;
+}
+
+/* is_forming returns true if the job of the emulation waits for ranks. Node 0 keeps the list of
+ * jobs. A job that has formed and lost a rank lacks one, too, but its ranks go on. */
+static bool is_forming(const struct emulation *e, torus_context *c)
+{
+    if (!has_row(e, c, 0, TD_STATUS_JOBS, lacks_ranks, false))
+        return false;
+    for (uint32_t n = 0; n < e->topology.nodes; n++)
+        if (has_row(e, c, n, TD_STATUS_GROUPS, is_group, true))
+            return false;
+    return true;
 }
 
 /* end_joins ends the joins of the job on all nodes. */

@@ -102,13 +102,13 @@ static int wait_end(struct ins_machine *m, struct wish *w)
 }
 
 /* joining returns how many processes wait for a job to form. */
-static json_int_t joining(const json_t *jobs, const struct wish *w)
+static json_int_t joining(const json_t *jobs, const json_t *groups, const struct wish *w)
 {
     json_int_t count = 0;
     for (size_t i = 0; i < json_array_size(jobs); i++) {
         const json_t *j = json_array_get(jobs, i);
         if (strcmp(ins_string(j, "name"), w->job) == 0 && ins_number(j, "uid") == w->owner &&
-            ins_number(j, "joined") < ins_number(j, "size"))
+            ins_is_forming(groups, j))
             count += ins_number(j, "joined");
     }
     return count;
@@ -183,7 +183,7 @@ static int end_jobs(struct ins_machine *m, const struct ins_choices *o, struct w
     if (!find_owner(w, groups, "job", &found) || !find_owner(w, jobs, "name", &found))
         return EXIT_FAILED;
     int operations = count_wanted(m, w, &several);
-    json_int_t joins = w->operation ? 0 : joining(jobs, w);
+    json_int_t joins = w->operation ? 0 : joining(jobs, groups, w);
     if (operations < 0)
         return INS_LOST;
     if (!is_possible(w, found, operations, several, text, sizeof text) ||

@@ -39,7 +39,7 @@ const char *ins_read_choices(int argc, char **argv, struct ins_choices *o, const
 json_t *ins_state_json(const struct td_status_row *row);
 /* ins_pause waits for a second, and clears a terminal, between two rounds of --watch. */
 void ins_pause(void);
-typedef void ins_print_fn(const struct ins_machine *m, json_t *all, bool as_json);
+typedef void ins_print_fn(struct ins_machine *m, json_t *all, bool as_json);
 /* ins_ask reads the options, collects the state and prints it. It returns the exit code. */
 int ins_ask(const char *name, int argc, char **argv, ins_print_fn *print);
 

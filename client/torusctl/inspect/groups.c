@@ -87,6 +87,27 @@ json_t *ins_groups(struct ins_machine *m)
     return rows ? groups : NULL;
 }
 
+const json_t *ins_group_of_job(const json_t *groups, const json_t *job)
+{
+    const json_t *best = NULL;
+    for (size_t i = 0; i < json_array_size(groups); i++) {
+        const json_t *g = json_array_get(groups, i);
+        if (json_is_true(json_object_get(g, "is_job")) &&
+            strcmp(ins_string(g, "job"), ins_string(job, "name")) == 0 &&
+            ins_number(g, "uid") == ins_number(job, "uid") &&
+            (!best || strcmp(ins_string(g, "state"), "active") != 0))
+            best = g;
+    }
+    return best;
+}
+
+bool ins_is_forming(const json_t *groups, const json_t *job)
+{
+    const json_t *g = ins_group_of_job(groups, job);
+    return ins_number(job, "joined") < ins_number(job, "size") &&
+           (!g || strcmp(ins_string(g, "state"), "active") == 0);
+}
+
 static void add_line(struct libscols_table *t, const json_t *g)
 {
     enum { ID, JOB, KIND, RANKS, NODES, CALLS, IN_FLIGHT, STATE, AGE };

@@ -9,5 +9,11 @@
  * calls_done, in_flight, error, text}] of all nodes that answer; NULL if the connection is lost.
  * The ranks are those of the job. A group is as broken as its worst node says. */
 json_t *ins_groups(struct ins_machine *m);
+/* ins_group_of_job returns the group of a job {name, uid}, a broken or parted one before others;
+ * NULL if there is none. */
+const json_t *ins_group_of_job(const json_t *groups, const json_t *job);
+/* ins_is_forming returns true if a job {name, uid, size, joined} waits for ranks. A job that has
+ * lost ranks has fewer, too: its group is broken. */
+bool ins_is_forming(const json_t *groups, const json_t *job);
 
 #endif

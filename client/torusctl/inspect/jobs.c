@@ -32,23 +32,16 @@ static void add_nodes(json_t *job, const json_t *clients, uint32_t nodes)
 /* add_state adds whether the job forms, runs, or is broken, and since when it exists. */
 static void add_state(json_t *job, const json_t *groups)
 {
-    bool forming = ins_number(job, "joined") < ins_number(job, "size");
-    json_object_set_new(job, "state", json_string(forming ? "forming" : "running"));
-    json_object_set_new(job, "age_ns", json_integer(0));
-    json_object_set_new(job, "error", json_integer(TORUS_OK));
-    json_object_set_new(job, "text", json_string(""));
-    for (size_t i = 0; !forming && i < json_array_size(groups); i++) {
-        const json_t *g = json_array_get(groups, i);
-        if (!is_of(g, job) || !json_is_true(json_object_get(g, "is_job")) ||
-            ins_number(g, "uid") != ins_number(job, "uid"))
-            continue;
-        json_object_set(job, "age_ns", json_object_get(g, "age_ns"));
-        if (strcmp(ins_string(g, "state"), "active") == 0)
-            continue;
-        json_object_set(job, "state", json_object_get(g, "state"));
-        json_object_set(job, "error", json_object_get(g, "error"));
-        json_object_set(job, "text", json_object_get(g, "text"));
-    }
+    bool forming = ins_is_forming(groups, job);
+    const json_t *g = forming ? NULL : ins_group_of_job(groups, job);
+    bool active = !g || strcmp(ins_string(g, "state"), "active") == 0;
+    json_object_set_new(job, "state",
+                        json_string(forming  ? "forming"
+                                    : active ? "running"
+                                             : ins_string(g, "state")));
+    json_object_set_new(job, "age_ns", json_integer(ins_number(g, "age_ns")));
+    json_object_set_new(job, "error", json_integer(ins_number(g, "error")));
+    json_object_set_new(job, "text", json_string(ins_string(g, "text")));
 }
 
 /* add_operation adds the operation that has been in flight for the longest time, or null. */
@@ -122,7 +115,7 @@ static void print_jobs(const struct ins_machine *m, const json_t *jobs)
         char missing[256];
         add_line(t, job);
         ins_missing_ranks(missing, sizeof missing, job);
-        if (missing[0])
+        if (missing[0] && strcmp(ins_string(job, "state"), "forming") == 0)
             printf("! job %s waits for rank %s to join\n", ins_string(job, "name"), missing);
         if (*ins_string(job, "text"))
             printf("! job %s is %s: %s\n", ins_string(job, "name"), ins_string(job, "state"),

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "collect.h"
+#include "groups.h"
 #include "inspect.h"
 #include "torusctl/torusctl.h"
 
@@ -194,13 +195,13 @@ static void print_operation(const json_t *o)
 }
 
 /* take_forming moves the jobs that wait for ranks to a list of their own. */
-static json_t *take_forming(const json_t *jobs)
+static json_t *take_forming(const json_t *jobs, const json_t *groups)
 {
     json_t *forming = json_array();
     for (size_t i = 0; i < json_array_size(jobs); i++) {
         json_t *j = json_array_get(jobs, i);
         json_object_del(j, "at");
-        if (ins_number(j, "joined") < ins_number(j, "size"))
+        if (ins_is_forming(groups, j))
             json_array_append(forming, j);
     }
     return forming;
@@ -218,11 +219,12 @@ static void print_forming(const json_t *forming)
     }
 }
 
-static void print_ops(const struct ins_machine *m, json_t *all, bool as_json)
+static void print_ops(struct ins_machine *m, json_t *all, bool as_json)
 {
     json_t *operations = json_object_get(all, "operations");
     size_t count = json_array_size(operations);
-    json_t *forming = take_forming(json_object_get(all, "jobs"));
+    json_t *groups = ins_groups(m), *forming = take_forming(json_object_get(all, "jobs"), groups);
+    json_decref(groups);
     add_processes(operations, json_object_get(all, "clients"), torus_node(m->c));
     if (as_json) {
         json_t *out =

@@ -104,7 +104,7 @@ static void print_json(json_t *all)
 
 /* ---- commands ---- */
 
-static void print_status(const struct ins_machine *m, json_t *all, bool as_json)
+static void print_status(struct ins_machine *m, json_t *all, bool as_json)
 {
     if (as_json) {
         print_json(all);
