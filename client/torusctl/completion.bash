@@ -37,7 +37,7 @@ _torusctl()
         return
     elif [[ $command == config && $COMP_CWORD == 2 ]]; then
         words="check show diff"
-    elif [[ $command == stragglers || $command == why || $command == cancel ]]; then
+    elif [[ $command == stragglers || $command == why || $command == trace || $command == cancel ]]; then
         words=$(_torusctl_names "$program" jobs name)
     else
         mapfile -t COMPREPLY < <(compgen -f -- "$word")

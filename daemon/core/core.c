@@ -29,6 +29,7 @@
 #include "core/operation/flood.h"
 #include "core/operation/gate.h"
 #include "core/operation/operation.h"
+#include "core/operation/recording.h"
 #include "core/operation/stall.h"
 #include "core/operation/sync.h"
 #include "core_internal.h"
@@ -111,11 +112,16 @@ td_err td_core_create(struct td_core **out, const struct td_core_options *option
     core->early = calloc(options->topology.nodes, sizeof *core->early);
     core->waits = calloc(TD_WAITS_JOBS_MAX, sizeof *core->waits);
     core->notes = calloc(1, sizeof *core->notes);
+    if (options->settings.trace_events)
+        core->recorder = calloc(1, td_recorder_bytes(options->settings.trace_events));
     if (!core->arena || !core->pad || !core->link || !core->link_text || !core->early ||
-        !core->waits || !core->notes || !td_inflight_init(core)) {
+        !core->waits || !core->notes || (options->settings.trace_events && !core->recorder) ||
+        !td_inflight_init(core)) {
         td_core_destroy(core);
         return TD_ERR_NO_MEMORY;
     }
+    if (core->recorder)
+        td_recorder_init(core->recorder, options->settings.trace_events);
     core->fabric =
         options->settings.tuning.fabric == TD_FABRIC_ROUTED ? &td_fabric_routed : &td_fabric_direct;
     if (!td_link_init(core)) {
@@ -140,6 +146,7 @@ void td_core_destroy(struct td_core *core)
     free(core->early);
     free(core->waits);
     free(core->notes);
+    free(core->recorder);
     td_inflight_fini(core);
     td_arena_destroy(core->arena);
     free(core);
@@ -381,6 +388,7 @@ const struct td_notices td_core_notices = {
     .packet = td_engine_packet,
     .arriving = td_engine_arriving,
     .delivered = td_engine_delivered,
+    .sent = td_recording_sent,
     .in_flight_begin = td_operation_in_flight_begin,
     .in_flight_end = td_operation_in_flight_end,
     .packet_view = td_operation_view,
@@ -459,6 +467,18 @@ static void handle_tree_message(struct td_core *core, uint32_t hop, struct td_me
         handle_message(core, from, m);
 }
 
+/* record_link records that a link has come up or gone down. */
+static void record_link(struct td_core *core, enum td_trace_kind kind, uint32_t node)
+{
+    if (!core->recorder)
+        return;
+    struct td_trace_event *e = td_recorder_add(core->recorder, kind, core->now);
+    e->world = e->sequence = e->a = e->b = 0;
+    e->group = e->call = 0;
+    e->error = 0;
+    e->subject = node;
+}
+
 static void handle_event(struct td_core *core, const struct td_event *e)
 {
     switch (e->kind) {
@@ -476,9 +496,11 @@ static void handle_event(struct td_core *core, const struct td_event *e)
         handle_tree_message(core, e->u.tree.node, e->u.tree.message);
         return;
     case TD_EVENT_LINK_UP:
+        record_link(core, TD_TRACE_LINK_UP, e->u.link.node);
         td_session_up(core, e->u.link.node, e->u.link.incarnation);
         return;
     case TD_EVENT_LINK_DOWN:
+        record_link(core, TD_TRACE_LINK_DOWN, e->u.link.node);
         td_session_down(core, e->u.link.node, e->u.link.text, e->u.link.refused);
         return;
     case TD_EVENT_SENT:

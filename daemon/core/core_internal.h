@@ -47,6 +47,7 @@ struct td_operations;
 struct td_endings;
 struct td_waits_job;
 struct td_looks;
+struct td_recorder;
 
 enum {
     TD_PAD_BYTES = 1 << 20,
@@ -105,6 +106,7 @@ struct td_core {
     struct td_waits_job *waits;       /* [TD_WAITS_JOBS_MAX] (membership/waits.h) */
     struct td_looks *looks;           /* look.h */
     struct td_notes *notes;           /* notes.h */
+    struct td_recorder *recorder;     /* recorder.h; NULL: there is none */
 };
 
 /* ---- emitting ---- */

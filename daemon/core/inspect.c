@@ -18,6 +18,7 @@
 #include "core/net/health.h"
 #include "inspect_machine.h"
 #include "inspect_page.h"
+#include "inspect_trace.h"
 
 static void list_peers(struct td_page *p)
 {
@@ -425,6 +426,12 @@ static bool list(struct td_page *p, uint32_t section)
         return true;
     case TD_STATUS_GROUPS:
         td_inspect_groups(p);
+        return true;
+    case TD_STATUS_TRACE:
+        td_inspect_trace(p);
+        return true;
+    case TD_STATUS_CLOCK:
+        td_inspect_clock(p);
         return true;
     case TD_STATUS_SETTINGS:
     case TD_STATUS_HOST:

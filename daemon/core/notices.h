@@ -68,6 +68,9 @@ struct td_notices {
      * be freed at any later step. */
     void (*in_flight_begin)(struct td_operation *operation);
     void (*in_flight_end)(struct td_core *core, struct td_operation *operation);
+    /* sent: a packet of an operation goes to a node, for the first time. */
+    void (*sent)(struct td_core *core, struct td_operation *operation, uint32_t node,
+                 uint32_t bytes);
     /* packet_view fills in where the bytes of an operation's packets are. */
     void (*packet_view)(const struct td_operation *operation, struct td_view *view);
     /* packet_name fills in the instance, group and sequence number of an operation's packet. */

@@ -14,6 +14,7 @@
 #include "form.h"
 #include "plan.h"
 #include "topology.h"
+#include "trace.h"
 
 /* ---- client > daemon ---- */
 
@@ -140,6 +141,8 @@ enum td_status_section {
     TD_STATUS_GROUPS,     /* that have ranks on this node: GROUPs */
     TD_STATUS_SETTINGS,   /* of the daemon: FACTs, which the driver has */
     TD_STATUS_HOST,       /* what the daemon runs on, for torusctl doctor: FACTs of the driver */
+    TD_STATUS_TRACE = 16, /* of the flight recorder: TRACEs */
+    TD_STATUS_CLOCK,      /* one TRACE with one event, TD_TRACE_CLOCK */
 };
 
 /* Numbers of a router: */
@@ -213,6 +216,7 @@ enum td_row_kind {
     TD_ROW_LINK,
     TD_ROW_GROUP,
     TD_ROW_FACT,
+    TD_ROW_TRACE,
 };
 
 struct td_row_node {
@@ -340,6 +344,13 @@ struct td_row_fact {
     bool reloads;                    /* a setting: a reload changes it, else a restart does */
 };
 
+/* struct td_row_trace: events, or one failure with its sentence. */
+struct td_row_trace {
+    const char *text;       /* "": there is none */
+    uint32_t events;        /* at most TD_TRACE_EVENTS_MAX */
+    const uint64_t *number; /* [events][TD_TRACE_NUMBERS] (td_trace_unpack) */
+};
+
 /* struct td_status_row: one line of a section. */
 struct td_status_row {
     enum td_row_kind kind;
@@ -357,6 +368,7 @@ struct td_status_row {
         struct td_row_link link;
         struct td_row_group group;
         struct td_row_fact fact;
+        struct td_row_trace trace;
     } u;
 };
 

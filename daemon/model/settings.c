@@ -98,6 +98,9 @@ static const char *check_shares(const struct td_settings *s, const char **key)
     *key = "regions";
     if (s->regions_max < 1 || s->regions_max >= TD_REGIONS_MAX)
         return "regions must be 1 to 65535";
+    *key = "events";
+    if (s->trace_events > 1 << 20)
+        return "events must be at most 1048576";
     *key = "share";
     if (s->share_percent < 1 || s->share_percent > 100)
         return "share must be 1 to 100 percent";

@@ -51,6 +51,7 @@ struct td_settings {
     int64_t arrival_timeout_ns; /* -1: none */
     int64_t progress_timeout_ns;
     int64_t heartbeat_ns;
+    uint32_t trace_events; /* of the flight recorder; 0: there is none */
     struct td_tuning tuning;
     struct td_router_rules router; /* routed fabric */
     uint64_t link_rate;      /* routed fabric: bytes per second in each direction; 0: no limit */

@@ -219,6 +219,12 @@ void td_wire_put_row(const struct td_status_row *row, struct td_wire_row *to)
         PUT(FACT, fact);
         put_fact(&row->u.fact, &to->body.fact);
         return;
+    case TD_ROW_TRACE:
+        PUT(TRACE, trace);
+        to->body.trace.text = td_wire_string(row->u.trace.text);
+        to->body.trace.n_number = (size_t)row->u.trace.events * TD_TRACE_NUMBERS;
+        to->body.trace.number = numbers(row->u.trace.number);
+        return;
     }
 }
 
@@ -417,6 +423,14 @@ bool td_wire_get_row(const Torus__Client__Row *m, struct td_wire_memory *memory,
         row->u.fact = (struct td_row_fact){m->fact->name, m->fact->value, m->fact->unit,
                                            m->fact->is_set, m->fact->reloads};
         return true;
+    case TORUS__CLIENT__ROW__BODY_TRACE:
+        row->kind = TD_ROW_TRACE;
+        row->u.trace =
+            (struct td_row_trace){.text = m->trace->text,
+                                  .events = (uint32_t)(m->trace->n_number / TD_TRACE_NUMBERS),
+                                  .number = m->trace->number};
+        return m->trace->n_number <= (size_t)TD_TRACE_EVENTS_MAX * TD_TRACE_NUMBERS &&
+               m->trace->n_number % TD_TRACE_NUMBERS == 0;
     case TORUS__CLIENT__ROW__BODY__NOT_SET:
     case _TORUS__CLIENT__ROW__BODY__CASE_IS_INT_SIZE:
         break;

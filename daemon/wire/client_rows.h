@@ -24,6 +24,7 @@ struct td_wire_row {
         Torus__Client__RowLink link;
         Torus__Client__RowGroup group;
         Torus__Client__RowFact fact;
+        Torus__Client__RowTrace trace;
     } body;
     Torus__Client__Absent absent[TD_ROW_ABSENTS_MAX], *absents[TD_ROW_ABSENTS_MAX];
 };

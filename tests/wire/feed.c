@@ -126,6 +126,12 @@ static void look_at_row(const struct td_status_row *row)
         look(row->u.fact.value);
         look(row->u.fact.unit);
         return;
+    case TD_ROW_TRACE:
+        look(row->u.trace.text);
+        assert_true(row->u.trace.events <= TD_TRACE_EVENTS_MAX);
+        look_at_bytes((const uint8_t *)row->u.trace.number,
+                      row->u.trace.events * TD_TRACE_NUMBERS * (uint32_t)sizeof(uint64_t));
+        return;
     case TD_ROW_WAIT:
     case TD_ROW_DIRECTION:
         return;

@@ -276,9 +276,20 @@ static struct td_row_operation some_operation(void)
     return row;
 }
 
+static struct td_row_trace some_trace(void)
+{
+    static uint64_t pool[4][TD_TRACE_EVENTS_MAX * TD_TRACE_NUMBERS];
+    static unsigned turn;
+    uint64_t *number = pool[turn++ % 4];
+    for (uint32_t i = 0; i < TD_TRACE_EVENTS_MAX * TD_TRACE_NUMBERS; i++)
+        number[i] = wide();
+    return (struct td_row_trace){
+        .text = text(200), .events = (uint32_t)below(TD_TRACE_EVENTS_MAX + 1), .number = number};
+}
+
 static struct td_status_row some_row(void)
 {
-    struct td_status_row row = {.kind = (enum td_row_kind)(1 + below(TD_ROW_FACT))};
+    struct td_status_row row = {.kind = (enum td_row_kind)(1 + below(TD_ROW_TRACE))};
     switch (row.kind) {
     case TD_ROW_NODE:
         row.u.node = (struct td_row_node){wide32(), wide32(), text(100)};
@@ -374,6 +385,9 @@ static struct td_status_row some_row(void)
     case TD_ROW_FACT:
         row.u.fact =
             (struct td_row_fact){text(40), text(200), text(10), below(2) == 1, below(2) == 1};
+        break;
+    case TD_ROW_TRACE:
+        row.u.trace = some_trace();
         break;
     }
     return row;

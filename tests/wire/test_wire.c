@@ -336,6 +336,12 @@ static void same_row(const struct td_status_row *a, const struct td_status_row *
         SAME(u.fact.is_set);
         SAME(u.fact.reloads);
         break;
+    case TD_ROW_TRACE:
+        SAME_TEXT(u.trace.text);
+        SAME(u.trace.events);
+        for (uint32_t i = 0; i < a->u.trace.events * TD_TRACE_NUMBERS; i++)
+            SAME(u.trace.number[i]);
+        break;
     }
 }
 

@@ -23,6 +23,7 @@ struct question {
     uint64_t id;     /* of the request under way; 0: none */
     uint64_t cursor; /* of the next page */
     int64_t at;      /* it is not asked before this time */
+    int64_t asked;   /* when it was asked last */
     uint32_t pages;
     bool over;
     json_t *rows;          /* that it has answered */
@@ -72,22 +73,31 @@ static int ask_due(const struct ins_machine *m, uint32_t section, struct questio
     for (uint32_t n = 0; n < m->nodes && asked < ASKED_MAX; n++) {
         if (q[n].over || q[n].id || q[n].at > now)
             continue;
+        if (m->timed)
+            now = tl_now_ns();
         if (tl_status_ask(m->c, n, section, q[n].cursor, &q[n].id) != TORUS_OK)
             return -1;
+        q[n].asked = now;
         asked++;
     }
     return asked;
 }
 
 /* take_rows keeps the rows of a page, and readies the next question. */
-static void take_rows(struct question *q, uint32_t node, const struct td_reply *r,
+static void take_rows(const struct ins_machine *m, struct question *q, uint32_t node,
+                      const struct td_reply *r,
                       json_t *(*row_json)(const struct td_status_row *row))
 {
+    int64_t heard = m->timed ? tl_now_ns() : 0;
     for (uint32_t i = 0; i < r->u.status.rows; i++) {
         json_t *row = row_json(&r->u.status.row[i]);
         if (!row)
             continue;
         json_object_set_new(row, "at", json_integer(node));
+        if (m->timed) {
+            json_object_set_new(row, "asked_ns", json_integer(q->asked));
+            json_object_set_new(row, "heard_ns", json_integer(heard));
+        }
         json_array_append_new(q->rows, row);
     }
     q->cursor = r->u.status.next;
@@ -105,7 +115,7 @@ static void take(struct ins_machine *m, struct question *q, const struct td_repl
         return; /* it was given up */
     q[n].id = 0;
     if (r->kind == TD_REPLY_STATUS && r->error == TD_OK) {
-        take_rows(&q[n], n, r, row_json);
+        take_rows(m, &q[n], n, r, row_json);
     } else if (r->error == TD_ERR_BUSY) {
         q[n].at = tl_now_ns() + AGAIN_NS;
         snprintf(q[n].why, sizeof q[n].why, "%s", r->text);

@@ -19,6 +19,7 @@ struct ins_machine {
     double timeout_s;    /* of a section: nodes that miss it are not asked again */
     bool here;           /* only this node is asked */
     bool compact;        /* JSON objects take one line */
+    bool timed;          /* rows have asked_ns and heard_ns: CLOCK_MONOTONIC of their page */
     json_t *silent;      /* [{node, error, silent_ns}]: nodes that have not answered */
 };
 

@@ -8,6 +8,7 @@
 #include "communicator_losses.h"
 #include "members.h"
 #include "registry.h"
+#include "core/recorder.h"
 #include "core/net/link.h"
 #include "model/planes_best.h"
 #include "model/planes_call.h"
@@ -362,6 +363,21 @@ void td_communicator_unplan(struct td_core *core, struct td_client *client,
 
 /* ---- seats ---- */
 
+/* record_death tells the flight recorder that the process of a rank has died. */
+static void record_death(struct td_core *core, const struct td_communicator *c,
+                         const struct td_seat *seat)
+{
+    if (!core->recorder)
+        return;
+    struct td_trace_event *e = td_recorder_add(core->recorder, TD_TRACE_DIED, core->now);
+    e->world = c->world;
+    e->sequence = e->a = 0;
+    e->b = seat->pid;
+    e->group = e->call = 0;
+    e->error = (uint16_t)-TD_ERR_RANK_FAILED;
+    e->subject = td_communicator_job_rank(c, seat->rank);
+}
+
 void td_communicator_seat_lost(struct td_core *core, struct td_communicator *c,
                                struct td_seat *seat, bool died)
 {
@@ -379,6 +395,8 @@ void td_communicator_seat_lost(struct td_core *core, struct td_communicator *c,
                              rank, c->name, here);
     struct td_note *note =
         died && c->index == 0 ? td_communicator_note(core, c, TD_NOTE_RANK_DIED) : NULL;
+    if (died && c->index == 0)
+        record_death(core, c, seat);
     if (note) {
         note->rank = rank;
         note->node = core->node;

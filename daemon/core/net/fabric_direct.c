@@ -179,6 +179,7 @@ static bool send_packet(struct td_core *core, struct td_link *link)
                                  .offset = t->offset,
                                  .bytes = (uint32_t)(left < most ? left : most)};
     td_core_notices.packet_name(t->operation, packet);
+    td_core_notices.sent(core, t->operation, link->node, packet->bytes);
     td_link_hold(core, link, i);
     emit(core, &core->held[i], false);
     t->offset += packet->bytes;

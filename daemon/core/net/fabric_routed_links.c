@@ -108,6 +108,7 @@ static void send_own(struct td_core *core, struct port *port, const struct td_mo
         .direction = move->direction,
         .ticket = t->ticket};
     memcpy(packet->left, move->parcel.left, sizeof packet->left);
+    td_core_notices.sent(core, t->operation, t->peer, packet->bytes);
     td_core_notices.packet_name(t->operation, packet);
     td_link_hold(core, port->link, i);
     emit_own(core, &core->held[i], f);

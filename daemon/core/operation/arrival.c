@@ -7,6 +7,7 @@
 #include "core/membership/waits.h"
 #include "gate.h"
 #include "model/plan_call.h"
+#include "recording.h"
 #include "stall.h"
 
 bool td_arrival_mismatched(const struct td_operation *o)
@@ -349,6 +350,7 @@ static void arrive(struct td_core *core, struct td_client *client, struct td_com
     if (a->at < o->started_at)
         o->started_at = a->at;
     o->last = seat->rank + 1;
+    td_recording_call(core, o, local, (uint8_t)call.kind);
     a->source = b.region[0];
     a->destination = b.region[1];
     o->source[local] = memory_of(&b, 0, &q->u.operation.source);

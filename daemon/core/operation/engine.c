@@ -6,6 +6,7 @@
 #include "core/net/inflight.h"
 #include "core/net/link.h"
 #include "operation.h"
+#include "recording.h"
 #include "stall.h"
 #include "sync.h"
 #include "core/net/fabric.h"
@@ -50,6 +51,8 @@ static void done(struct td_core *core, struct td_operation *o, unsigned family, 
     while (e->prefix < o->program.family[family].count &&
            (e->bits[e->prefix / 8] >> e->prefix % 8 & 1))
         e->prefix++;
+    if (e->done == o->program.family[family].count)
+        td_recording_steps(core, o, TD_TRACE_STEPS_END, family);
     o->progress_at = core->now;
     td_core_queue(core, &o->task);
 }
@@ -91,6 +94,8 @@ static bool start(struct td_core *core, struct td_operation *o, unsigned family,
     if (!expanded->kept || expanded->family != family || expanded->index != index)
         o->program.step_at(&o->program, family, index, &expanded->step);
     expanded->kept = false;
+    if (o->engine.family[family].next == 0)
+        td_recording_steps(core, o, TD_TRACE_STEPS_BEGIN, family);
     if (step->kind == TD_SYNC) {
         o->engine.family[family].next++;
         td_sync_start(core, o, family, index, step);
@@ -252,6 +257,7 @@ bool td_engine_packet(struct td_core *core, uint32_t node, const struct td_packe
         td_operation_fail_busy(core, o);
         return false;
     }
+    td_recording_packet(core, o, node, false, packet->bytes);
     flight->family = packet->family;
     flight->index = packet->index;
     flight->bytes = packet->bytes;

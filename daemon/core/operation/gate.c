@@ -10,6 +10,7 @@
 #include "core/membership/communicator_losses.h"
 #include "core/membership/parting.h"
 #include "core/net/session.h"
+#include "recording.h"
 #include "stall.h"
 
 enum { VERDICT_NS = 200000000, RETRY_NS = 1000000, ASK_NS = 1000000000 };
@@ -97,6 +98,7 @@ static void begin_again(struct td_core *core, struct td_operation *o,
     if (!o->survey_complete)
         o->survey = (struct td_survey){0};
     o->children_arrived = 0;
+    td_recording_add(core, o, TD_TRACE_AGAIN);
     td_operation_transition(o, TD_OPERATION_REPEAT);
 }
 

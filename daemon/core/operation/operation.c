@@ -14,6 +14,7 @@
 #include "core/membership/waits.h"
 #include "flood.h"
 #include "gate.h"
+#include "recording.h"
 #include "core/net/link.h"
 #include "core/net/session.h"
 #include "stall.h"
@@ -215,18 +216,22 @@ void td_operation_in_flight_end(struct td_core *core, struct td_operation *o)
 
 /* ---- ending ---- */
 
-/* note_failure notes for the log that an operation ends with an error. */
+/* note_failure notes for the log and the flight recorder that an operation ends with an error. */
 static void note_failure(struct td_core *core, const struct td_operation *o, td_err error,
                          const char *text)
 {
     const struct td_communicator *c = o->communicator;
+    int64_t rank = TD_NOTE_NONE, node = TD_NOTE_NONE;
+    td_arrival_culprit(core, o, error, &rank, &node);
+    td_recording_failed(core, o, rank, node, text);
     struct td_note *note = td_communicator_note(core, c, TD_NOTE_FAILED);
     if (!note)
         return;
     note->operation = td_operation_number(o);
     note->age_ns = core->now - o->started_at;
     note->error = error;
-    td_arrival_culprit(core, o, error, &note->rank, &note->node);
+    note->rank = rank;
+    note->node = node;
     snprintf(note->text, sizeof note->text, "%s", text);
 }
 
@@ -286,6 +291,9 @@ void td_operation_appeal(struct td_core *core, struct td_operation *o, td_err er
         o->appeal_text = td_arena_alloc(core->arena, TD_TEXT_MAX);
     if (o->appeal_text)
         snprintf(o->appeal_text, TD_TEXT_MAX, "%s", text);
+    struct td_trace_event *event = td_recording_add(core, o, TD_TRACE_APPEAL);
+    if (event)
+        event->error = (uint16_t)-(int)error;
     td_operation_appeal_again(core, o);
 }
 
@@ -371,6 +379,7 @@ static void answer(struct td_core *core, struct td_operation *o, uint32_t local)
     struct td_arrival *a = &o->arrival[local];
     const struct td_communicator *c = o->communicator;
     td_arrival_transition(a, TD_ARRIVAL_ANSWER);
+    td_recording_return(core, o, local);
     if (o->error != TD_OK) {
         td_reply_error(core, a->client, a->request, o->error, o->text);
     } else if (td_call_plans(o->least.call.kind)) {
@@ -413,6 +422,7 @@ static void succeed(struct td_core *core, struct td_operation *o)
     struct td_communicator *c = o->communicator;
     td_operation_transition(o, TD_OPERATION_SUCCEED);
     td_stall_completed(core, o);
+    td_recording_done(core, o);
     if (td_call_plans(o->least.call.kind)) {
         o->plan->next = c->plans;
         o->plan->number = o->sequence;
@@ -429,6 +439,7 @@ static void succeed(struct td_core *core, struct td_operation *o)
 static void begin(struct td_core *core, struct td_operation *o)
 {
     td_arrival_released(core, o);
+    td_recording_release(core, o);
     if (td_admission_rides(o) && !td_admission_deliver(core, o)) {
         td_operation_fail_busy(core, o);
         return;
@@ -488,8 +499,10 @@ static bool advance(struct td_core *core, struct td_task *task)
     struct td_operation *o = (struct td_operation *)task;
     if (!td_core_room(core))
         return false;
-    if (o->state == TD_OPERATION_GATHERING && td_admission_complete(core, o))
+    if (o->state == TD_OPERATION_GATHERING && td_admission_complete(core, o)) {
+        td_recording_add(core, o, TD_TRACE_COMPLETE);
         td_operation_transition(o, TD_OPERATION_COMPLETE);
+    }
     if (o->state == TD_OPERATION_PREPARING || o->state == TD_OPERATION_COMBINING)
         td_admission_advance(core, o);
     bool floods = o->state == TD_OPERATION_PREPARING || o->state == TD_OPERATION_ANNOUNCED;

@@ -20,6 +20,7 @@ td_err td_config_load(struct td_config *config, const char *file, const char *ho
         return TD_ERR_NO_MEMORY;
     }
     td_settings_default(&config->settings);
+    config->settings.trace_events = 8192;
     config->express = true;
     config->workers = 2;
     config->effort = TD_FFT_MEASURE;

@@ -301,6 +301,7 @@ static const struct td_config_key keys[] = {
     {"fft", "effort", read_choice, FIELD(effort), false, "estimate|measure|patient|wisdom"},
     {"fft", "measure_timeout", read_measure, FIELD(measure_ns), false, NULL},
     {"log", "level", read_level, 0, false, NULL},
+    {"trace", "events", read_count, FIELD(settings.trace_events), false, NULL},
 };
 enum { KEYS = sizeof keys / sizeof keys[0] };
 _Static_assert((size_t)KEYS <= (size_t)TD_CONFIG_KEYS_MAX, "the reader has room for every key");

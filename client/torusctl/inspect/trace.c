@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* torusctl trace: what happened in a job, from the flight recorders of all nodes. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "collect.h"
+#include "inspect.h"
+#include "libtorus/deadline.h"
+#include "rounds.h"
+#include "torusctl/torusctl.h"
+#include "trace_timeline.h"
+
+/* struct wish: what is to be written, and where. */
+struct wish {
+    struct ins_selection selection;
+    const char *file;
+    uint64_t world;
+    char job[TD_NAME_MAX];
+};
+
+/* ---- the job ---- */
+
+static json_t *record_json(const struct td_status_row *row)
+{
+    const struct td_row_record *r = &row->u.record;
+    if (row->kind != TD_ROW_RECORD)
+        return NULL;
+    return json_pack("{s:o s:I s:I}", "job", ins_text(r->job), "instance", (json_int_t)r->instance,
+                     "formed_ns", (json_int_t)r->formed_ns);
+}
+
+/* find_job finds the job of that name that formed last (NULL: of any). It returns an exit code. */
+static int find_job(struct ins_machine *m, struct wish *w)
+{
+    json_t *rows = ins_machine_rows(m, TD_STATUS_WAITS, record_json), *row = NULL, *best = NULL;
+    size_t i = 0;
+    if (!rows) {
+        fprintf(stderr, "torusctl trace: %s\n", torus_last_error(m->c));
+        return EXIT_FAILED;
+    }
+    json_array_foreach(rows, i, row)
+    {
+        bool named = !w->selection.job || strcmp(ins_string(row, "job"), w->selection.job) == 0;
+        if (named && (!best || ins_number(row, "formed_ns") < ins_number(best, "formed_ns")))
+            best = row;
+    }
+    if (best) {
+        w->world = (uint64_t)ins_number(best, "instance");
+        snprintf(w->job, sizeof w->job, "%s", ins_string(best, "job"));
+        w->selection.job = w->job;
+    } else if (w->selection.job) {
+        fprintf(stderr, "torusctl trace: no node has a record of a job %s of yours\n",
+                w->selection.job);
+    } else {
+        fprintf(stderr, "torusctl trace: no node has a record of a job of yours\n");
+    }
+    json_decref(rows);
+    return best ? EXIT_WELL : EXIT_FAILED;
+}
+
+/* ---- metadata ---- */
+
+static json_t *clocks_json(const struct ins_rings *r)
+{
+    json_t *list = json_array();
+    for (uint32_t n = 0; n < r->nodes; n++)
+        if (r->clock[n].known)
+            json_array_append_new(list,
+                                  json_pack("{s:i s:I s:I s:I s:I}", "node", (int)n, "offset_ns",
+                                            (json_int_t)r->clock[n].offset_ns, "uncertainty_ns",
+                                            (json_int_t)r->clock[n].uncertainty_ns,
+                                            "events_recorded", (json_int_t)r->clock[n].recorded,
+                                            "events_size", (json_int_t)r->clock[n].size));
+    return list;
+}
+
+/* describe returns what the file says of itself. zero: begin of the axis, CLOCK_MONOTONIC. */
+static json_t *describe(const struct ins_machine *m, const struct wish *w,
+                        const struct ins_rings *r, int64_t zero)
+{
+    char clock[40] = "";
+    struct timespec now;
+    struct tm tm;
+    clock_gettime(CLOCK_REALTIME, &now);
+    int64_t begin = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - (tl_now_ns() - zero);
+    time_t seconds = (time_t)(begin / 1000000000);
+    if (gmtime_r(&seconds, &tm))
+        strftime(clock, sizeof clock, "%FT%TZ", &tm);
+    return json_pack("{s:s s:i s:o s:i s:s s:I s:o s:O}", "generator", "torusctl trace", "version",
+                     1, "job", ins_text(w->job), "node", (int)torus_node(m->c), "time_zero", clock,
+                     "time_zero_unix_ns", (json_int_t)begin, "clocks", clocks_json(r), "silent",
+                     m->silent);
+}
+
+/* print_clocks says how exact the axis is: in general, and each node of a small machine. */
+static void print_clocks(const struct ins_rings *r, uint32_t here)
+{
+    enum { FEW = 16 };
+    int64_t worst = 0;
+    uint32_t known = 0;
+    for (uint32_t n = 0; n < r->nodes; n++) {
+        const struct ins_clock_of *c = &r->clock[n];
+        known += c->known;
+        if (c->known && c->uncertainty_ns > worst)
+            worst = c->uncertainty_ns;
+        if (!c->known || n == here || r->nodes > FEW)
+            continue;
+        fprintf(stderr, "clock of node %u: %+.3f ms to that of this host, +-%.3f ms\n", n,
+                1e-6 * (double)c->offset_ns, 1e-6 * (double)c->uncertainty_ns);
+    }
+    fprintf(stderr, "times of %u nodes are on one axis, within +-%.3f ms\n", known,
+            1e-6 * (double)worst);
+}
+
+/* warn_overwritten names the nodes that have no recorder, or have overwritten events. */
+static void warn_overwritten(const struct ins_rings *r)
+{
+    uint32_t none = 0, full = 0;
+    for (uint32_t n = 0; n < r->nodes; n++) {
+        none += r->clock[n].known && r->clock[n].size == 0;
+        full += r->clock[n].size && r->clock[n].recorded > r->clock[n].size;
+    }
+    if (none)
+        fprintf(stderr, "! %u node%s nothing: [trace] events is 0 there\n", none,
+                none == 1 ? " records" : "s record");
+    if (full)
+        fprintf(stderr, "the rings of %u node%s have overwritten earlier events\n", full,
+                full == 1 ? "" : "s");
+}
+
+/* ---- the command ---- */
+
+/* write_file writes the timeline. It returns an exit code. */
+static int write_file(const struct wish *w, const json_t *all)
+{
+    bool to_stdout = strcmp(w->file, "-") == 0;
+    FILE *out = to_stdout ? stdout : fopen(w->file, "w");
+    bool good = out && json_dumpf(all, out, JSON_COMPACT | JSON_REAL_PRECISION(15)) == 0 &&
+                fputc('\n', out) != EOF && fflush(out) == 0;
+    int error = errno;
+    if (out && !to_stdout && fclose(out) != 0)
+        good = false;
+    if (!good)
+        fprintf(stderr, "torusctl trace: cannot write %s: %s\n", w->file, strerror(error));
+    return good ? EXIT_WELL : EXIT_FAILED;
+}
+
+static int make(struct ins_machine *m, struct wish *w, const struct ins_rings *r)
+{
+    json_t *state = ins_collect(m);
+    int64_t zero = 0;
+    w->selection.late = json_object_get(state, "operations");
+    w->selection.late_at = tl_now_ns();
+    json_t *events = ins_timeline(r, &w->selection, &zero);
+    json_decref(state);
+    if (!events) {
+        fputs("torusctl trace: out of memory\n", stderr);
+        return EXIT_FAILED;
+    }
+    size_t count = json_array_size(events);
+    json_t *all = json_pack("{s:o s:s s:o}", "traceEvents", events, "displayTimeUnit", "ns",
+                            "otherData", describe(m, w, r, zero));
+    int code = write_file(w, all);
+    json_decref(all);
+    if (code == EXIT_WELL) {
+        for (size_t i = 0; i < json_array_size(m->silent); i++) {
+            const json_t *s = json_array_get(m->silent, i);
+            fprintf(stderr, "! node %lld did not answer, its events are missing: %s\n",
+                    (long long)ins_number(s, "node"), ins_string(s, "error"));
+        }
+        print_clocks(r, torus_node(m->c));
+        warn_overwritten(r);
+        fprintf(stderr, "job %s: %zu trace events in %s; open it in Perfetto or chrome://tracing\n",
+                w->job, count, w->file);
+    }
+    return code;
+}
+
+static int trace(torus_context *c, const struct ins_choices *o, struct wish *w)
+{
+    struct ins_machine m;
+    struct ins_rings rings = {.nodes = 0};
+    ins_machine_begin(&m, c, o->timeout_s, o->here);
+    int code = find_job(&m, w);
+    if (code == EXIT_WELL && !ins_rings_read(&m, w->world, &rings)) {
+        fprintf(stderr, "torusctl trace: %s\n", torus_last_error(c));
+        code = EXIT_FAILED;
+    }
+    if (code == EXIT_WELL)
+        code = make(&m, w, &rings);
+    ins_rings_free(&rings);
+    ins_machine_end(&m);
+    return code;
+}
+
+static int run(int argc, char **argv)
+{
+    struct ins_choices o;
+    struct wish w = {.world = 0};
+    char *end = NULL;
+    const char *operation = ctl_take_option(&argc, argv, "--operation");
+    w.file = ctl_take_option(&argc, argv, "-o");
+    const char *wrong = ins_read_choices(argc, argv, &o, &w.selection.job);
+    if (wrong || o.watch || o.as_json)
+        return ctl_usage("trace", ctl_no_option(wrong ? wrong : o.watch ? "--watch" : "--json"));
+    if (!w.file)
+        return ctl_usage("trace", "expected -o FILE; - is the standard output");
+    w.selection.one = operation != NULL;
+    w.selection.number = operation ? strtoull(operation, &end, 10) : 0;
+    if (operation && (operation[0] < '0' || operation[0] > '9' || *end))
+        return ctl_usage("trace", "--operation takes a number (torusctl ops)");
+    int code = EXIT_WELL;
+    torus_context *c = ctl_open(o.socket, &code);
+    if (c)
+        code = trace(c, &o, &w);
+    torus_close(c);
+    return code;
+}
+
+const struct ctl_command ctl_command_trace = {
+    .name = "trace",
+    .arguments = "[JOB] [--operation N] -o FILE.json [--here] [--timeout SECONDS] [--socket PATH]",
+    .what = "write what happened in a job lately, also one that is over, as a timeline",
+    .options =
+        "  JOB                  the job, also one that is over (default: the latest)\n"
+        "  --operation N        only the operations of this number (torusctl ops)\n"
+        "  -o FILE.json         Chrome's trace format, for Perfetto; -: the standard output\n"
+        "  --here               ask this node only, not the others\n"
+        "  --timeout SECONDS    time for the answers of the nodes (0.8)\n"
+        "  --socket PATH        socket of the daemon (default: the search order of libtorus(3))\n",
+    .run = run,
+};

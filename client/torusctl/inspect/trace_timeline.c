@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "trace_timeline.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "inspect.h"
+#include "model/call.h"
+#include "model/program.h"
+#include "trace_chrome.h"
+
+/* struct maker: a timeline that is being made. */
+struct maker {
+    const struct ins_rings *r;
+    const struct ins_selection *s;
+    struct chrome c;
+};
+
+typedef const struct ins_event *event;
+
+/* ---- finding ---- */
+
+static bool same(event a, event b)
+{
+    return a->node == b->node && a->e.world == b->e.world && a->e.group == b->e.group &&
+           a->e.sequence == b->e.sequence;
+}
+
+/* find_after returns the next event of the same operation and node after `from` with a kind and a
+ * subject (TD_TRACE_NOBODY: any), or NULL. find_before returns the one before. */
+static event find_after(const struct maker *k, event from, enum td_trace_kind kind,
+                        uint32_t subject)
+{
+    for (event e = from + 1; e < k->r->event + k->r->count && e->node == from->node; e++)
+        if (e->e.kind == kind && same(e, from) &&
+            (subject == TD_TRACE_NOBODY || e->e.subject == subject))
+            return e;
+    return NULL;
+}
+
+static event find_before(const struct maker *k, event from, enum td_trace_kind kind,
+                         uint32_t subject)
+{
+    for (event e = from; e-- > k->r->event && e->node == from->node;)
+        if (e->e.kind == kind && same(e, from) &&
+            (subject == TD_TRACE_NOBODY || e->e.subject == subject))
+            return e;
+    return NULL;
+}
+
+/* ---- names ---- */
+
+/* call_of returns the kind of call of an event's operation; 0: the node did not know it. */
+static uint8_t call_of(const struct maker *k, event e)
+{
+    event call = e->e.call ? e : find_before(k, e, TD_TRACE_CALL, TD_TRACE_NOBODY);
+    if (!call)
+        call = find_after(k, e, TD_TRACE_CALL, TD_TRACE_NOBODY);
+    return call ? call->e.call : 0;
+}
+
+/* name writes e.g. "barrier 131" after `before`. */
+static const char *name(const struct maker *k, event e, const char *before, char *text,
+                        size_t bytes)
+{
+    uint8_t call = call_of(k, e);
+    snprintf(text, bytes, "%s%s %llu", before, call ? td_kind_name(call) : "operation",
+             (unsigned long long)e->e.sequence);
+    return text;
+}
+
+static json_t *arguments(const struct maker *k, event e)
+{
+    json_t *a = json_pack("{s:o s:I s:I}", "job", ins_text(k->s->job), "operation",
+                          (json_int_t)e->e.sequence, "group", (json_int_t)e->e.group);
+    if (e->e.error)
+        json_object_set_new(a, "error", json_string(torus_strerror(-(int)e->e.error)));
+    return a;
+}
+
+static void add_number(json_t *a, const char *key, uint64_t value)
+{
+    json_object_set_new(a, key, json_integer((json_int_t)value));
+}
+
+/* ---- calls of ranks ---- */
+
+/* inside_call adds the wait of a rank until the gate opens, and its run after it. */
+static void inside_call(struct maker *k, event call, int64_t end, bool is_over)
+{
+    event release = find_after(k, call, TD_TRACE_RELEASE, TD_TRACE_NOBODY);
+    json_t *wait = json_object();
+    char text[64] = "wait for ranks";
+    if (release && release->at > end)
+        release = NULL;
+    if (release && release->e.subject != TD_TRACE_NOBODY) {
+        add_number(wait, "last_rank", release->e.subject);
+        if (release->e.subject == call->e.subject)
+            snprintf(text, sizeof text, "gate");
+        else
+            snprintf(text, sizeof text, "wait for rank %u", release->e.subject);
+    }
+    chrome_inside(&k->c, call->since, release ? release->at : end, text, wait);
+    if (release)
+        chrome_inside(&k->c, release->at, end, is_over ? "run" : "run, not over", NULL);
+}
+
+static void put_call(struct maker *k, event call)
+{
+    event over = find_after(k, call, TD_TRACE_RETURN, call->e.subject);
+    int64_t end = over ? over->at : k->r->clock[call->node].read_at;
+    json_t *a = arguments(k, over ? over : call);
+    char text[100];
+    add_number(a, "rank", call->e.subject);
+    add_number(a, "pid", call->e.b);
+    add_number(a, "calls_in_segment_before", call->e.a);
+    json_object_set_new(a, "is_over", json_boolean(over != NULL));
+    name(k, call, "", text, sizeof text);
+    if (over && over->e.error)
+        snprintf(text + strlen(text), sizeof text - strlen(text), ": failed");
+    chrome_span(&k->c, call->node, CHROME_RANKS + call->e.subject, call->since, end, text, a);
+    inside_call(k, call, end, over != NULL);
+}
+
+/* put_return adds a call whose beginning was overwritten. */
+static void put_return(struct maker *k, event e)
+{
+    char text[100];
+    if (!find_before(k, e, TD_TRACE_CALL, e->e.subject))
+        chrome_span(&k->c, e->node, CHROME_RANKS + e->e.subject, e->since, e->at,
+                    name(k, e, "", text, sizeof text), arguments(k, e));
+}
+
+/* ---- the gate ---- */
+
+static void put_gate(struct maker *k, event e, int64_t begin, int64_t end, const char *before)
+{
+    char text[100];
+    json_t *a = arguments(k, e);
+    if (e->e.kind == TD_TRACE_RELEASE && e->e.subject != TD_TRACE_NOBODY)
+        add_number(a, "last_rank", e->e.subject);
+    chrome_span(&k->c, e->node, CHROME_GATE, begin, end, name(k, e, before, text, sizeof text), a);
+}
+
+/* put_closed adds the gate of an operation that is neither released nor over. `call`: of a rank. */
+static void put_closed(struct maker *k, event call)
+{
+    if (!find_after(k, call, TD_TRACE_RELEASE, TD_TRACE_NOBODY) &&
+        !find_after(k, call, TD_TRACE_FAILED, TD_TRACE_NOBODY) &&
+        !find_before(k, call, TD_TRACE_CALL, TD_TRACE_NOBODY))
+        put_gate(k, call, call->since, k->r->clock[call->node].read_at, "gate closed: ");
+}
+
+static void put_moment(struct maker *k, event e, const char *what)
+{
+    char text[100];
+    chrome_instant(&k->c, e->node, CHROME_GATE, e->at, name(k, e, what, text, sizeof text),
+                   arguments(k, e));
+}
+
+/* ---- failures ---- */
+
+/* is_told returns true if an earlier event has the failure of the same operation. */
+static bool is_told(const struct maker *k, event e)
+{
+    for (event f = k->r->event; f < e; f++)
+        if (f->e.kind == TD_TRACE_FAILED && f->e.world == e->e.world && f->e.group == e->e.group &&
+            f->e.sequence == e->e.sequence && f->e.subject == e->e.subject)
+            return true;
+    return false;
+}
+
+static void put_failure(struct maker *k, event e)
+{
+    json_t *a = arguments(k, e);
+    char text[200], operation[80];
+    bool known = e->e.subject != TD_TRACE_NOBODY;
+    name(k, e, "", operation, sizeof operation);
+    if (e->text[0])
+        json_object_set_new(a, "sentence", ins_text(e->text));
+    if (known)
+        add_number(a, "culprit_rank", e->e.subject);
+    if (e->e.a)
+        add_number(a, "culprit_node", e->e.a - 1);
+    if (known)
+        snprintf(text, sizeof text, "ERROR: %s failed because of rank %u: %s", operation,
+                 e->e.subject, torus_strerror(-(int)e->e.error));
+    else
+        snprintf(text, sizeof text, "ERROR: %s failed: %s", operation,
+                 torus_strerror(-(int)e->e.error));
+    if (!find_before(k, e, TD_TRACE_RELEASE, TD_TRACE_NOBODY))
+        put_gate(k, e, e->since, e->at, "gate, failed: ");
+    chrome_instant(&k->c, e->node, CHROME_GATE, e->at, text, a);
+    if (known && e->e.a && e->e.a <= k->r->nodes && !is_told(k, e)) {
+        snprintf(text, sizeof text, "CULPRIT of %s: %s", operation,
+                 torus_strerror(-(int)e->e.error));
+        chrome_instant(&k->c, (uint32_t)(e->e.a - 1), CHROME_RANKS + e->e.subject, e->at, text,
+                       json_deep_copy(a));
+    }
+}
+
+/* ---- steps and packets ---- */
+
+static void put_steps(struct maker *k, event e, int64_t from, int64_t end)
+{
+    json_t *a = arguments(k, e);
+    const char *kind = td_step_kind_name((enum td_step_kind)e->e.b);
+    char text[100];
+    if (e->e.kind == TD_TRACE_STEPS_LEFT)
+        snprintf(text, sizeof text, "%s: only %llu done", kind, (unsigned long long)e->e.a);
+    else
+        snprintf(text, sizeof text, "%llu x %s", (unsigned long long)e->e.a, kind);
+    add_number(a, "family", e->e.subject);
+    add_number(a, e->e.kind == TD_TRACE_STEPS_LEFT ? "steps_done" : "steps", e->e.a);
+    chrome_span(&k->c, e->node, CHROME_STEPS, from, end, text, a);
+}
+
+/* put_family adds the steps of a family, which ends with `e`. Receives begin with the release. */
+static void put_family(struct maker *k, event e)
+{
+    event begin = find_before(k, e, TD_TRACE_STEPS_BEGIN, e->e.subject);
+    if (!begin)
+        begin = find_before(k, e, TD_TRACE_RELEASE, TD_TRACE_NOBODY);
+    put_steps(k, e, begin ? begin->at : e->at, e->at);
+}
+
+static void put_begun(struct maker *k, event e)
+{
+    if (!find_after(k, e, TD_TRACE_STEPS_END, e->e.subject) &&
+        !find_after(k, e, TD_TRACE_STEPS_LEFT, e->e.subject))
+        put_steps(k, e, e->at, k->r->clock[e->node].read_at);
+}
+
+static void put_packets(struct maker *k, event e)
+{
+    bool out = e->e.kind == TD_TRACE_SENT;
+    json_t *a = arguments(k, e);
+    char text[60];
+    snprintf(text, sizeof text, "%s node %u", out ? "to" : "from", e->e.subject);
+    add_number(a, out ? "to_node" : "from_node", e->e.subject);
+    add_number(a, "bytes", e->e.a);
+    add_number(a, "packets", e->e.b);
+    chrome_span(&k->c, e->node, out ? CHROME_OUT : CHROME_IN, e->since, e->at, text, a);
+}
+
+static void put_link(struct maker *k, event e)
+{
+    char text[60];
+    snprintf(text, sizeof text, "link to node %u is %s", e->e.subject,
+             e->e.kind == TD_TRACE_LINK_UP ? "up" : "down");
+    chrome_instant(&k->c, e->node, CHROME_LINKS, e->at, text,
+                   json_pack("{s:i}", "node", (int)e->e.subject));
+}
+
+static void put_death(struct maker *k, event e)
+{
+    char text[60];
+    snprintf(text, sizeof text, "ERROR: rank %u died", e->e.subject);
+    chrome_instant(&k->c, e->node, CHROME_RANKS + e->e.subject, e->at, text,
+                   json_pack("{s:o s:i s:I}", "job", ins_text(k->s->job), "rank", (int)e->e.subject,
+                             "pid", (json_int_t)e->e.b));
+}
+
+/* ---- all ---- */
+
+static void put(struct maker *k, event e)
+{
+    switch ((enum td_trace_kind)e->e.kind) {
+    case TD_TRACE_CALL:
+        put_call(k, e);
+        put_closed(k, e);
+        return;
+    case TD_TRACE_RETURN:
+        put_return(k, e);
+        return;
+    case TD_TRACE_COMPLETE:
+        put_moment(k, e, "all below have called: ");
+        return;
+    case TD_TRACE_AGAIN:
+        put_moment(k, e, "once more: ");
+        return;
+    case TD_TRACE_APPEAL:
+        put_moment(k, e, "this node asks for the end of ");
+        return;
+    case TD_TRACE_RELEASE:
+        put_gate(k, e, e->since, e->at, "gate: ");
+        return;
+    case TD_TRACE_STEPS_BEGIN:
+        put_begun(k, e);
+        return;
+    case TD_TRACE_STEPS_END:
+    case TD_TRACE_STEPS_LEFT:
+        put_family(k, e);
+        return;
+    case TD_TRACE_SENT:
+    case TD_TRACE_RECEIVED:
+        put_packets(k, e);
+        return;
+    case TD_TRACE_FAILED:
+        put_failure(k, e);
+        return;
+    case TD_TRACE_DIED:
+        put_death(k, e);
+        return;
+    case TD_TRACE_LINK_UP:
+    case TD_TRACE_LINK_DOWN:
+        put_link(k, e);
+        return;
+    case TD_TRACE_DONE:
+    case TD_TRACE_CLOCK:
+    case TD_TRACE_KINDS:
+        return;
+    }
+}
+
+/* put_absent adds the ranks that an operation in flight misses, as the operating system sees them.
+ */
+static void put_absent(struct maker *k, const json_t *operation)
+{
+    const json_t *absent = json_object_get(operation, "absent"), *row = NULL;
+    size_t i = 0;
+    json_array_foreach(absent, i, row)
+    {
+        char text[120];
+        json_t *a = json_pack("{s:o s:I s:I s:O s:O s:I}", "job", ins_text(k->s->job), "operation",
+                              ins_number(operation, "sequence"), "rank",
+                              ins_number(row, "job_rank"), "pid", json_object_get(row, "pid"),
+                              "process_state", json_object_get(row, "process_state"), "silent_ns",
+                              ins_number(row, "silent_ns"));
+        snprintf(text, sizeof text, "LATE: rank %lld has not called operation %lld",
+                 (long long)ins_number(row, "job_rank"),
+                 (long long)ins_number(operation, "sequence"));
+        chrome_span(&k->c, (uint32_t)ins_number(row, "node"),
+                    CHROME_RANKS + (uint32_t)ins_number(row, "job_rank"),
+                    k->s->late_at - ins_number(operation, "age_ns"), k->s->late_at, text, a);
+    }
+}
+
+static bool is_selected(const struct maker *k, event e)
+{
+    return !k->s->one || (e->e.world != 0 && e->e.sequence == k->s->number);
+}
+
+/* begin_of returns the time of the first event that is shown. */
+static int64_t begin_of(const struct maker *k)
+{
+    int64_t zero = INT64_MAX;
+    for (event e = k->r->event; e < k->r->event + k->r->count; e++)
+        if (is_selected(k, e) && e->e.world && e->since < zero)
+            zero = e->since;
+    return zero == INT64_MAX ? 0 : zero;
+}
+
+json_t *ins_timeline(const struct ins_rings *r, const struct ins_selection *s, int64_t *zero)
+{
+    struct maker k = {.r = r, .s = s};
+    const json_t *operation = NULL;
+    size_t i = 0;
+    *zero = begin_of(&k);
+    chrome_begin(&k.c, *zero);
+    for (event e = r->event; e < r->event + r->count; e++)
+        if (is_selected(&k, e) && e->at >= *zero)
+            put(&k, e);
+    json_array_foreach(s->late, i, operation)
+    {
+        bool wanted = !s->one || (uint64_t)ins_number(operation, "sequence") == s->number;
+        bool begun = s->late_at - ins_number(operation, "age_ns") >= *zero;
+        if (wanted && begun && strcmp(ins_string(operation, "job"), s->job) == 0)
+            put_absent(&k, operation);
+    }
+    return chrome_end(&k.c);
+}

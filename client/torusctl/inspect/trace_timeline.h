@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* trace_timeline: the events of a job as a timeline: calls, gate, steps, packets and waits. */
+#ifndef TORUSCTL_INSPECT_TRACE_TIMELINE_H
+#define TORUSCTL_INSPECT_TRACE_TIMELINE_H
+
+#include "trace_rings.h"
+
+/* struct ins_selection: the job, and which of its operations. */
+struct ins_selection {
+    const char *job;
+    bool one; /* only the operation `number` */
+    uint64_t number;
+    const json_t *late; /* operations in flight, as torusctl ops merges them (collect.h), or NULL */
+    int64_t late_at;    /* when they were read, CLOCK_MONOTONIC */
+};
+
+/* ins_timeline returns Chrome's list of trace events, and sets *zero to the begin of the axis
+ * (CLOCK_MONOTONIC). The caller owns the list. NULL: no memory. */
+json_t *ins_timeline(const struct ins_rings *rings, const struct ins_selection *selection,
+                     int64_t *zero);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* recording: what an operation tells the flight recorder (core/recorder.h). Without a recorder
+ * these do nothing. */
+#ifndef TD_CORE_OPERATION_RECORDING_H
+#define TD_CORE_OPERATION_RECORDING_H
+
+#include "core/recorder.h"
+#include "operation.h"
+
+/* td_recording_add adds an event of an operation, and returns it without subject, a, b and error;
+ * or NULL. */
+struct td_trace_event *td_recording_add(struct td_core *core, const struct td_operation *o,
+                                        enum td_trace_kind kind);
+/* td_recording_call and td_recording_return: a local rank has called, or has its reply. */
+void td_recording_call(struct td_core *core, const struct td_operation *o, uint32_t local,
+                       uint8_t call);
+void td_recording_return(struct td_core *core, const struct td_operation *o, uint32_t local);
+void td_recording_release(struct td_core *core, const struct td_operation *o);
+/* td_recording_steps: the first step of a family begins, or the last one ends. */
+void td_recording_steps(struct td_core *core, const struct td_operation *o, enum td_trace_kind kind,
+                        unsigned family);
+/* td_recording_packet adds a packet to a flow. */
+void td_recording_packet(struct td_core *core, const struct td_operation *o, uint32_t node,
+                         bool out, uint32_t bytes);
+/* td_recording_sent serves the notice `sent`. */
+void td_recording_sent(struct td_core *core, struct td_operation *o, uint32_t node, uint32_t bytes);
+/* td_recording_done and td_recording_failed: the operation ends on this node. rank, node: of the
+ * culprit, -1: unknown. */
+void td_recording_done(struct td_core *core, const struct td_operation *o);
+void td_recording_failed(struct td_core *core, const struct td_operation *o, int64_t rank,
+                         int64_t node, const char *text);
+
+#endif

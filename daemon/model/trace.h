@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* trace: an event of a daemon's flight recorder, as the daemon keeps it and torusctl reads it.
+ * Pure. */
+#ifndef TD_MODEL_TRACE_H
+#define TD_MODEL_TRACE_H
+
+#include <stdint.h>
+
+/* The numbers are on the wire and never change. rank: of the job. */
+enum td_trace_kind {
+    TD_TRACE_CALL = 1, /* a rank of this node has called. subject: rank; since: when it began to
+                          wait; a: calls by segment before; b: pid */
+    TD_TRACE_RETURN,   /* it has its reply. subject: rank; since: its call */
+    TD_TRACE_COMPLETE, /* all ranks of this node and of those below have called */
+    TD_TRACE_AGAIN,    /* the nodes announce once more: scratch memory, or counts by rank */
+    TD_TRACE_RELEASE,  /* the gate has opened. subject: the rank that called last; since: the first
+                          call on this node */
+    TD_TRACE_STEPS_BEGIN, /* the first step of a family has begun. subject: family; a: steps; b:
+                             enum td_step_kind */
+    TD_TRACE_STEPS_END,   /* all of its steps are done */
+    TD_TRACE_STEPS_LEFT,  /* the operation has ended with a: steps done of a family. subject, b */
+    TD_TRACE_SENT,        /* packets. subject: node; since: the first one; a: bytes; b: packets */
+    TD_TRACE_RECEIVED,
+    TD_TRACE_APPEAL,  /* this node asks the root to end the operation */
+    TD_TRACE_DONE,    /* it has ended well on this node. since: the first call */
+    TD_TRACE_FAILED,  /* it has ended with an error. subject: rank of the culprit; a: its node
+                         plus 1, or 0 */
+    TD_TRACE_DIED,    /* a rank of this node has died. subject: rank; b: pid */
+    TD_TRACE_LINK_UP, /* of no job. subject: node */
+    TD_TRACE_LINK_DOWN,
+    TD_TRACE_CLOCK, /* of no ring: the answer to a question. a: number of the next event, b: size
+                       of the ring */
+    TD_TRACE_KINDS
+};
+#define TD_TRACE_NOBODY UINT32_MAX
+
+/* struct td_trace_event: `world` and `group` name the job and the group in it (0: its world). */
+struct td_trace_event {
+    uint64_t number;
+    uint64_t at, since; /* ns of the daemon's clock */
+    uint64_t world;     /* instance of the job; 0: none */
+    uint64_t sequence;  /* of the operation, as ranks count their calls */
+    uint64_t a, b;
+    uint32_t group, subject;
+    uint8_t kind, call; /* enum td_trace_kind, enum td_kind */
+    uint16_t error;     /* as a positive number; 0: none */
+};
+
+enum { TD_TRACE_NUMBERS = 9, TD_TRACE_EVENTS_MAX = 12 /* of a row */ };
+
+/* td_trace_pack writes an event as numbers[TD_TRACE_NUMBERS]; td_trace_unpack reads them. */
+void td_trace_pack(const struct td_trace_event *event, uint64_t *numbers);
+void td_trace_unpack(const uint64_t *numbers, struct td_trace_event *event);
+
+#endif

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torusctl trace: the structure of its files, and what they say of late and dead ranks."""
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+CTL, LATE, STRAGGLE = (os.path.abspath(sys.argv.pop(1)) for _ in range(3))
+DEADLINE_S = 60
+
+
+class Trace(unittest.TestCase):
+    def start(self, shape, ranks, *program):
+        """Starts ranks of which rank 0 prints the socket of its daemon; returns the socket."""
+        process = subprocess.Popen([CTL, "emulate", shape, "--ranks", str(ranks), "--", *program],
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.stdin.close)
+        words = process.stdout.readline().split()
+        return next(w for w in words if w.startswith("/"))
+
+    def trace(self, socket, *options):
+        with tempfile.TemporaryDirectory() as directory:
+            file = os.path.join(directory, "trace.json")
+            done = subprocess.run([CTL, "trace", "-o", file, "--socket", socket, *options],
+                                  capture_output=True, text=True, timeout=DEADLINE_S)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            with open(file, encoding="utf-8") as text:
+                trace = json.load(text)
+        self.check(trace)
+        self.assertIn("on one axis, within +-", done.stderr)
+        return trace
+
+    def check(self, trace):
+        """Chrome's format: names, lengths, the order of time, and intervals that nest."""
+        events = [e for e in trace["traceEvents"] if e["ph"] != "M"]
+        named = {(e["pid"], e["tid"]) for e in trace["traceEvents"]
+                 if e["ph"] == "M" and e["name"] == "thread_name"}
+        self.assertTrue(events)
+        self.assertEqual([e["ts"] for e in events], sorted(e["ts"] for e in events))
+        threads = {}
+        for e in events:
+            self.assertIn(e["ph"], "Xi")
+            self.assertTrue(e["name"])
+            self.assertIn((e["pid"], e["tid"]), named)
+            self.assertGreaterEqual(e["ts"], 0)
+            if e["ph"] == "i":
+                self.assertIn(e["s"], "tpg")
+                continue
+            self.assertGreaterEqual(e["dur"], 0)
+            threads.setdefault((e["pid"], e["tid"]), []).append((e["ts"], e["ts"] + e["dur"]))
+        for spans in threads.values():
+            open_ends = []
+            for begin, end in spans:
+                while open_ends and open_ends[-1] <= begin + 0.002:  # 2 ns: the text is rounded
+                    open_ends.pop()
+                if open_ends:
+                    self.assertLessEqual(end, open_ends[-1] + 0.002)
+                open_ends.append(end)
+
+    def named(self, trace, beginning):
+        return [e for e in trace["traceEvents"] if e["name"].startswith(beginning)]
+
+    def test_calls_of_all_ranks_wait_for_the_straggler(self):
+        socket = self.start("2x2", 8, STRAGGLE, "5", "20", "10")
+        trace = self.trace(socket)
+        clocks = trace["otherData"]["clocks"]
+        self.assertEqual([c["node"] for c in clocks], [0, 1, 2, 3])
+        for clock in clocks:  # one host, so one clock
+            self.assertLessEqual(abs(clock["offset_ns"]), clock["uncertainty_ns"] + 1)
+        calls = self.named(trace, "barrier ")
+        self.assertEqual({e["args"]["rank"] for e in calls}, set(range(8)))
+        self.assertEqual({e["pid"] for e in calls}, {0, 1, 2, 3})
+        self.assertTrue(all(e["args"]["is_over"] for e in calls))
+        blamed = [e for e in self.named(trace, "wait for rank 5") if e["dur"] > 5000]
+        waits = [e for e in self.named(trace, "wait for rank ") if e["dur"] > 5000]
+        self.assertGreaterEqual(len(blamed), 7 * 15)
+        self.assertGreaterEqual(len(blamed), 0.9 * len(waits))
+        one = self.trace(socket, "--operation", str(calls[40]["args"]["operation"]))
+        numbers = {e["args"]["operation"] for e in one["traceEvents"]
+                   if "operation" in e.get("args", {})}
+        self.assertEqual(numbers, {calls[40]["args"]["operation"]})
+
+    def test_a_late_rank_and_its_death_are_visible(self):
+        # a shell around each rank outlives it: else the end of one ends the machine
+        socket = self.start("1x3", 5, "sh", "-c", '"$0"; sleep 20', LATE)
+        until = time.monotonic() + DEADLINE_S
+        late = []
+        while not late and time.monotonic() < until:
+            done = subprocess.run([CTL, "ops", "--json", "--socket", socket], capture_output=True,
+                                  text=True, check=True, timeout=DEADLINE_S)
+            if len(json.loads(done.stdout)["operations"]) == 4:
+                trace = self.trace(socket)
+                late = self.named(trace, "LATE: rank 0 ")
+        self.assertTrue(late)
+        self.assertTrue(self.named(trace, "gate closed: allreduce 0"))
+        self.assertFalse(all(e["args"]["is_over"] for e in self.named(trace, "allreduce 0")))
+        os.kill(late[0]["args"]["pid"], signal.SIGKILL)
+        errors = []
+        while not errors and time.monotonic() < until:
+            trace = self.trace(socket)
+            errors = self.named(trace, "ERROR: allreduce 0 failed because of rank 0: ")
+        self.assertTrue(errors)
+        self.assertEqual(errors[0]["args"]["culprit_rank"], 0)
+        self.assertEqual(errors[0]["args"]["culprit_node"], 0)
+        self.assertIn("rank 0 of job ", errors[0]["args"]["sentence"])
+        self.assertTrue(self.named(trace, "CULPRIT of allreduce 0"))
+        self.assertTrue(self.named(trace, "ERROR: rank 0 died"))
+
+    def test_a_trace_needs_a_job_and_a_file(self):
+        socket = self.start("1x2", 2, STRAGGLE, "1", "1", "1")
+        for options, code, text in [(["nobody", "-o", "x"], 1, "no node has a record of a job"),
+                                    ([], 2, "expected -o FILE"),
+                                    (["-o", "/nowhere/x"], 1, "cannot write /nowhere/x")]:
+            done = subprocess.run([CTL, "trace", "--socket", socket, *options], text=True,
+                                  capture_output=True, timeout=DEADLINE_S)
+            self.assertEqual(done.returncode, code)
+            self.assertIn(text, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
