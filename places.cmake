@@ -43,6 +43,7 @@ endfunction()
 set(lib "${CMAKE_INSTALL_PREFIX}/lib") # systemd reads this folder, whatever libdir is
 place("${source}/systemd/torusd.service" "${lib}/systemd/system" torusd.service)
 place("${source}/systemd/torusd@.service" "${lib}/systemd/system" torusd@.service)
+place("${source}/systemd/torusd-emulated.target" "${lib}/systemd/system" torusd-emulated.target)
 place("${source}/systemd/torusd-plans.socket" "${lib}/systemd/system" torusd-plans.socket)
 place("${source}/systemd/torusd-plans@.service" "${lib}/systemd/system" torusd-plans@.service)
 place("${source}/systemd/torusd.sysusers" "${lib}/sysusers.d" torusd.conf)
