@@ -387,6 +387,26 @@ static void without_daemons_that_know_a_shrink_after_a_pause_is_partitioned(void
     node_end();
 }
 
+/* Swarm seed 2316: a node was excluded while it heard all nodes of the group. Then one of them was
+ * restarted, and it shrank without asking: the others had done so without it. */
+static void an_earlier_exclusion_concerns_a_group_that_loses_a_node(void **state)
+{
+    (void)state;
+    const uint8_t bytes[14] = {[6] = 5}; /* node 0, by ballot 5 */
+    begin(0);
+    c->minor = TD_MINOR_PARTING;
+    struct td_message m = {.kind = TD_MESSAGE_EPOCH_KNOWN};
+    m.u.epoch_known.ballot = 5;
+    m.u.epoch_known.exclusions = (struct td_bitmap){bytes, sizeof bytes};
+    node_message(1, &m);
+    assert_false(td_communicator_broken(c));
+    td_communicator_lose_node(node.core, c, 3, true, "its daemon was restarted");
+    call();
+    assert_int_equal(node.reply.error, TD_ERR_PARTITIONED);
+    assert_non_null(strstr(node.text, "go on without"));
+    node_end();
+}
+
 static void a_short_pause_needs_no_confirmation(void **state)
 {
     (void)state;
@@ -413,6 +433,7 @@ int main(void)
         cmocka_unit_test(a_proof_counts_after_a_pause_once_a_quorum_has_confirmed_the_node),
         cmocka_unit_test(a_node_that_was_excluded_in_its_pause_does_not_go_on),
         cmocka_unit_test(without_daemons_that_know_a_shrink_after_a_pause_is_partitioned),
+        cmocka_unit_test(an_earlier_exclusion_concerns_a_group_that_loses_a_node),
         cmocka_unit_test(a_short_pause_needs_no_confirmation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

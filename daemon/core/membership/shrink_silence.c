@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shrink_silence.h"
 
+#include "communicator_losses.h"
 #include "core/net/link.h"
 #include "epoch.h"
 #include "shrink_view.h"
@@ -45,10 +46,22 @@ static bool is_in_doubt(const struct td_core *core, const struct td_communicator
     return c->was_away && slot < c->group.slots && td_shrink_view_head(core, c) == c->slot;
 }
 
+/* catch_up applies exclusions that did not concern the group before it was broken. It returns true
+ * if a slot is lost by them. */
+static bool catch_up(struct td_core *core, struct td_communicator *c)
+{
+    uint32_t before = td_shrink_view_count_lost(c);
+    if (core->epochs->known > c->epoch)
+        td_communicator_exclude(core, c);
+    return td_shrink_view_count_lost(c) != before;
+}
+
 bool td_shrink_exclude(struct td_core *core, struct td_shrink *s)
 {
-    const struct td_communicator *c = s->communicator;
+    struct td_communicator *c = s->communicator;
     bool silent = false, calls = td_shrink_is_under_way(s) && has_calls(s);
+    if (calls && catch_up(core, c))
+        return true; /* a new round has begun */
     for (uint32_t slot = 0; slot < c->group.slots; slot++) {
         if (!awaits(core, s, slot))
             continue;
