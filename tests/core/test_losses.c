@@ -198,6 +198,36 @@ static void a_group_whose_first_call_has_ended_can_still_be_made(void **state)
     node_end();
 }
 
+/* Swarm seeds 82206 and 89583: a rank of another node had left before it made the group. This node
+ * told so who asked, and no rank here can make the group any more; but not who called, or shrank.
+ */
+static void a_group_whose_creation_has_ended_is_over_for_all(void **state)
+{
+    (void)state;
+    begin(0);
+    struct td_message m = about(pair, TD_MESSAGE_RANK_GONE);
+    m.instance++;
+    m.u.rank_gone = (struct td_message_rank_gone){
+        .rank = 1, .error = TD_ERR_RANK_FAILED, .text = "rank 1 died"};
+    node_message(2, &m);
+    node_forget();
+    struct td_message call = about(pair, TD_MESSAGE_ARRIVE);
+    call.instance++;
+    node_message(1, &call);
+    const struct td_message *answer = node_sent_to(1, TD_MESSAGE_RANK_LOST);
+    assert_non_null(answer);
+    assert_string_equal(answer->u.rank_lost.text, "rank 1 died");
+    struct td_message vote = about(pair, TD_MESSAGE_SHRINK_VOTE);
+    vote.instance++;
+    vote.u.shrink_vote.text = "";
+    node_message(3, &vote);
+    assert_non_null(node_sent_to(3, TD_MESSAGE_SHRINK_NOBODY));
+    vote.instance++; /* ranks may still come to make this one */
+    node_message(1, &vote);
+    assert_null(node_sent_to(1, TD_MESSAGE_SHRINK_NOBODY));
+    node_end();
+}
+
 static void a_rank_is_lost_to_many_groups_at_once(void **state)
 {
     (void)state;
@@ -364,6 +394,7 @@ int main(void)
         cmocka_unit_test(a_broken_group_answers_the_first_call_of_a_node_that_made_it_late),
         cmocka_unit_test(a_call_that_has_ended_before_the_group_was_made_gives_the_same_error),
         cmocka_unit_test(a_group_whose_first_call_has_ended_can_still_be_made),
+        cmocka_unit_test(a_group_whose_creation_has_ended_is_over_for_all),
         cmocka_unit_test(a_rank_is_lost_to_many_groups_at_once),
         cmocka_unit_test(another_loss_of_a_broken_job_is_told_to_groups_that_the_rank_never_made),
         cmocka_unit_test(the_root_ends_calls_of_groups_that_a_dead_rank_never_made),

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "endings.h"
 #include "epoch.h"
 #include "shrink_coordinator.h"
 #include "shrink_silence.h"
@@ -285,8 +286,9 @@ static void handle_unknown(struct td_core *core, uint32_t from, const struct td_
     bool asks = m->kind == TD_MESSAGE_SHRINK_ASK || m->kind == TD_MESSAGE_SHRINK_VOTE;
     if (m->kind == TD_MESSAGE_SHRINK_ASK && m->u.shrink_ask.is_last_call)
         td_communicator_note_gone(core, m->instance);
-    if (!td_communicator_is_gone(core, m->instance))
-        return;
+    if (!td_communicator_is_gone(core, m->instance) &&
+        !td_endings_find(core, m->instance, TD_ENDING_OF_CREATION))
+        return; /* ranks may still come to make it */
     if (asks || m->kind == TD_MESSAGE_SHRINK_PROPOSE)
         send_nobody(core, from, m);
     else if (m->kind == TD_MESSAGE_SHRINK_DECIDED && m->u.shrink_decided.made &&

@@ -80,7 +80,8 @@ bool td_shrink_exclude(struct td_core *core, struct td_shrink *s)
 void td_shrink_hurry(struct td_core *core, struct td_shrink *s)
 {
     const struct td_communicator *c = s->communicator;
-    if (s->hurry_at == TD_TIME_NEVER && td_shrink_is_under_way(s) && td_shrink_awaits_any(core, s)) {
+    if (s->hurry_at == TD_TIME_NEVER && td_shrink_is_under_way(s) &&
+        td_shrink_awaits_any(core, s)) {
         s->hurry_at = td_core_after(core, core->settings.progress_timeout_ns);
         for (uint32_t slot = 0; slot < c->group.slots && td_core_room(core); slot++)
             if (awaits(core, s, slot)) /* it may only be that nobody has connected */

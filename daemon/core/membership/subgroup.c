@@ -254,6 +254,7 @@ void td_subgroup_unknown(struct td_core *core, uint32_t from, const struct td_me
      * block takes other links and may come first. */
     bool early = m->group == TD_GROUP_MADE || m->kind == TD_MESSAGE_FLOOD;
     bool over = !early || td_communicator_is_gone(core, m->instance);
+    bool refused = early && td_endings_find(core, m->instance, TD_ENDING_OF_CREATION);
     /* its sender has waited until a time limit, or knows that a rank is lost */
     bool gone = m->kind == TD_MESSAGE_RANK_GONE, late = gone || m->kind == TD_MESSAGE_APPEAL;
     if (m->kind == TD_MESSAGE_WAITING && m->u.waiting.reply_requested && !over &&
@@ -280,7 +281,7 @@ void td_subgroup_unknown(struct td_core *core, uint32_t from, const struct td_me
         return; /* a job that is unknown here is over: its ranks here have gone */
     if (late && !over && core->settings.tuning.flood)
         td_communicator_note_gone(core, m->instance);
-    if (over || late) {
+    if (over || late || refused) {
         answer.kind = TD_MESSAGE_RANK_LOST;
         answer.u.rank_lost = ending_of(core, m, over);
         td_session_send(core, from, &answer);
