@@ -228,6 +228,28 @@ static void a_group_whose_creation_has_ended_is_over_for_all(void **state)
     node_end();
 }
 
+/* Swarm seed 43507: a cancelled call of a group that the root had not made yet ended the group, as
+ * if nobody there had made it in time. */
+static void a_call_that_is_cancelled_before_the_root_makes_the_group_ends_alone(void **state)
+{
+    (void)state;
+    begin(0);
+    struct td_message m = {.kind = TD_MESSAGE_APPEAL, .group = TD_GROUP_MADE, .sequence = 0};
+    m.instance = td_hash_add(td_hash_add(TD_HASH_START, world->instance), 2);
+    m.instance = td_hash_add(td_hash_add(m.instance, 0), 2); /* its ranks */
+    m.u.appeal =
+        (struct td_message_appeal){.error = TD_ERR_CANCELLED, .text = "rank 1 cancelled a call"};
+    node_message(2, &m);
+    assert_int_equal(node.sents, 0);
+    struct td_communicator *late = make(2);
+    assert_true(late->instance == m.instance);
+    node_call(late, -1);
+    assert_int_equal(node.reply.error, TD_ERR_CANCELLED);
+    assert_non_null(node_sent_to(2, TD_MESSAGE_VERDICT));
+    assert_false(td_communicator_broken(late));
+    node_end();
+}
+
 static void a_rank_is_lost_to_many_groups_at_once(void **state)
 {
     (void)state;
@@ -395,6 +417,7 @@ int main(void)
         cmocka_unit_test(a_call_that_has_ended_before_the_group_was_made_gives_the_same_error),
         cmocka_unit_test(a_group_whose_first_call_has_ended_can_still_be_made),
         cmocka_unit_test(a_group_whose_creation_has_ended_is_over_for_all),
+        cmocka_unit_test(a_call_that_is_cancelled_before_the_root_makes_the_group_ends_alone),
         cmocka_unit_test(a_rank_is_lost_to_many_groups_at_once),
         cmocka_unit_test(another_loss_of_a_broken_job_is_told_to_groups_that_the_rank_never_made),
         cmocka_unit_test(the_root_ends_calls_of_groups_that_a_dead_rank_never_made),

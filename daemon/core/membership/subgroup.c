@@ -255,6 +255,11 @@ void td_subgroup_unknown(struct td_core *core, uint32_t from, const struct td_me
     bool early = m->group == TD_GROUP_MADE || m->kind == TD_MESSAGE_FLOOD;
     bool over = !early || td_communicator_is_gone(core, m->instance);
     bool refused = early && td_endings_find(core, m->instance, TD_ENDING_OF_CREATION);
+    bool cancels = m->kind == TD_MESSAGE_APPEAL && m->u.appeal.error == TD_ERR_CANCELLED;
+    if (cancels && early && !over && !refused) { /* the call ends as soon as it is known here */
+        td_endings_note(core, m->instance, m->sequence, TD_ERR_CANCELLED, m->u.appeal.text);
+        return;
+    }
     /* its sender has waited until a time limit, or knows that a rank is lost */
     bool gone = m->kind == TD_MESSAGE_RANK_GONE, late = gone || m->kind == TD_MESSAGE_APPEAL;
     if (m->kind == TD_MESSAGE_WAITING && m->u.waiting.reply_requested && !over &&
