@@ -14,8 +14,8 @@ void packets_forward(struct td_sim *sim, uint32_t node, const struct td_action *
 /* packets_forge sends a packet that no core sent (faults.h). */
 void packets_forge(struct td_sim *sim, uint32_t from, uint32_t to, const struct td_packet *packet,
                    const uint8_t *payload);
-/* packets_read reads the bytes of a packet, when its SENT is due. packets_sent tells its source that
- * they may change. */
+/* packets_read reads the bytes of a packet, when its SENT is due. packets_sent tells its source
+ * that they may change. */
 void packets_read(struct td_sim *sim, const struct event *e);
 void packets_sent(struct td_sim *sim, const struct event *e);
 /* packets_land stores the first bytes of a packet at their destination, before it has arrived. */

@@ -293,7 +293,7 @@ void td_operation_appeal(struct td_core *core, struct td_operation *o, td_err er
         snprintf(o->appeal_text, TD_TEXT_MAX, "%s", text);
     struct td_trace_event *event = td_recording_add(core, o, TD_TRACE_APPEAL);
     if (event)
-        event->error = (uint16_t)-(int)error;
+        event->error = (uint16_t) - (int)error;
     td_operation_appeal_again(core, o);
 }
 
