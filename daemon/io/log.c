@@ -109,29 +109,31 @@ static void put(enum td_log_level level, const struct td_log_fields *fields, con
         fprintf(stderr, "%s: %s\n", name, line);
 }
 
-void td_log(enum td_log_level level, const char *format, ...)
+static void print(enum td_log_level level, const struct td_log_fields *fields, const char *format,
+                  va_list arguments)
 {
     char line[LINE_MAX_BYTES];
-    va_list arguments;
     if (level > level_max)
         return;
-    va_start(arguments, format);
     vsnprintf(line, sizeof line, format, arguments);
+    put(level, fields, line);
+}
+
+void td_log(enum td_log_level level, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    print(level, &td_log_no_fields, format, arguments);
     va_end(arguments);
-    put(level, &td_log_no_fields, line);
 }
 
 void td_log_with(enum td_log_level level, const struct td_log_fields *fields, const char *format,
                  ...)
 {
-    char line[LINE_MAX_BYTES];
     va_list arguments;
-    if (level > level_max)
-        return;
     va_start(arguments, format);
-    vsnprintf(line, sizeof line, format, arguments);
+    print(level, fields, format, arguments);
     va_end(arguments);
-    put(level, fields, line);
 }
 
 /* ---- rates ---- */

@@ -48,6 +48,16 @@ static struct td_message lost(const struct td_communicator *c)
     return m;
 }
 
+/* before_creation returns a message about a call of the group that make(number) makes later. */
+static struct td_message before_creation(uint64_t number, enum td_message_kind kind,
+                                         uint64_t sequence)
+{
+    struct td_message m = {.kind = kind, .group = TD_GROUP_MADE, .sequence = sequence};
+    m.instance = td_hash_add(td_hash_add(TD_HASH_START, world->instance), number);
+    m.instance = td_hash_add(td_hash_add(m.instance, 0), 2); /* its ranks */
+    return m;
+}
+
 /* gone returns the word of a rank's own daemon. */
 static struct td_message gone(uint32_t rank)
 {
@@ -160,9 +170,7 @@ static void a_call_that_has_ended_before_the_group_was_made_gives_the_same_error
     (void)state;
     enum { NUMBER = 2, ENDED = 1 };
     begin(2);
-    struct td_message m = {.kind = TD_MESSAGE_VERDICT, .group = TD_GROUP_MADE, .sequence = ENDED};
-    m.instance = td_hash_add(td_hash_add(TD_HASH_START, world->instance), NUMBER);
-    m.instance = td_hash_add(td_hash_add(m.instance, 0), 2); /* its ranks */
+    struct td_message m = before_creation(NUMBER, TD_MESSAGE_VERDICT, ENDED);
     m.u.verdict =
         (struct td_message_verdict){.error = TD_ERR_CANCELLED, .text = "rank 0 cancelled a call"};
     node_message(0, &m);
@@ -184,9 +192,7 @@ static void a_group_whose_first_call_has_ended_can_still_be_made(void **state)
 {
     (void)state;
     begin(2);
-    struct td_message m = {.kind = TD_MESSAGE_VERDICT, .group = TD_GROUP_MADE, .sequence = 0};
-    m.instance = td_hash_add(td_hash_add(TD_HASH_START, world->instance), 2);
-    m.instance = td_hash_add(td_hash_add(m.instance, 0), 2); /* its ranks */
+    struct td_message m = before_creation(2, TD_MESSAGE_VERDICT, 0);
     m.u.verdict =
         (struct td_message_verdict){.error = TD_ERR_CANCELLED, .text = "rank 0 cancelled a call"};
     node_message(0, &m);
@@ -234,9 +240,7 @@ static void a_call_that_is_cancelled_before_the_root_makes_the_group_ends_alone(
 {
     (void)state;
     begin(0);
-    struct td_message m = {.kind = TD_MESSAGE_APPEAL, .group = TD_GROUP_MADE, .sequence = 0};
-    m.instance = td_hash_add(td_hash_add(TD_HASH_START, world->instance), 2);
-    m.instance = td_hash_add(td_hash_add(m.instance, 0), 2); /* its ranks */
+    struct td_message m = before_creation(2, TD_MESSAGE_APPEAL, 0);
     m.u.appeal =
         (struct td_message_appeal){.error = TD_ERR_CANCELLED, .text = "rank 1 cancelled a call"};
     node_message(2, &m);
