@@ -186,7 +186,7 @@ void messages_take_early(struct td_sim *sim, uint32_t node, const struct td_acti
     assert(m);
     struct event *e = queue_put(&sim->queue, sim->now, MESSAGE, node);
     e->from = from;
-    e->epoch = links_epoch(sim, node, from);
+    e->kept = true;
     set_bytes(e, m->bytes, m->size);
     free(m);
 }
@@ -209,7 +209,8 @@ void messages_receive(struct td_sim *sim, struct event *e)
 {
     struct td_message *m = &sim->message[sim->gathered_count];
     const char *why = NULL;
-    if (disturbances_hold(sim, e) || !links_delivers(sim, e) || disturbances_refuse(sim, e))
+    if (!e->kept &&
+        (disturbances_hold(sim, e) || !links_delivers(sim, e) || disturbances_refuse(sim, e)))
         return;
     if (e->size) {
         sim->decoded->used = 0;

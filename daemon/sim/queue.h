@@ -49,6 +49,7 @@ struct event {
     bool refused;   /* LINK_DOWN: the other daemon is dead */
     bool remote;    /* LINK_DOWN: the far end closed the link; a link that holds hides it */
     bool corrupt;   /* MESSAGE, PACKET: its checksum is wrong */
+    bool kept;      /* MESSAGE: the node itself has kept it: it comes by no link */
     union {
         uint64_t handle;
         const char *text; /* LINK_DOWN, static */
