@@ -340,16 +340,17 @@ static void epoch_vote(uint32_t from, uint64_t age_ns, const struct td_bitmap *e
     node_message(from, &m);
 }
 
-enum { YOUNG = 59, OLD = 61 }; /* seconds that a daemon has lived */
+/* times that a daemon has lived, shorter and longer than the pause */
+static const td_time young = UINT64_C(59000000000), old = UINT64_C(61000000000);
 
 static void a_proof_counts_after_a_pause_once_a_quorum_has_confirmed_the_node(void **state)
 {
     (void)state;
     wake();
     assert_int_equal(node_count(TD_MESSAGE_EPOCH_POLL), 3);
-    epoch_vote(1, YOUNG * (uint64_t)SECOND, NULL); /* it cannot know */
+    epoch_vote(1, young, NULL); /* it cannot know */
     assert_int_equal(node_count(TD_MESSAGE_SHRINK_PROPOSE), 0);
-    epoch_vote(2, OLD * (uint64_t)SECOND, NULL);
+    epoch_vote(2, old, NULL);
     assert_int_equal(node_count(TD_MESSAGE_SHRINK_PROPOSE), 2);
     assert_false(c->was_away);
     node_end();
@@ -360,7 +361,7 @@ static void a_node_that_was_excluded_in_its_pause_does_not_go_on(void **state)
     (void)state;
     const uint8_t bytes[14] = {[6] = 5}; /* node 0, by ballot 5 */
     wake();
-    epoch_vote(2, OLD * (uint64_t)SECOND, &(struct td_bitmap){bytes, sizeof bytes});
+    epoch_vote(2, old, &(struct td_bitmap){bytes, sizeof bytes});
     struct td_message m = {.kind = TD_MESSAGE_EPOCH_ACCEPT,
                            .u.epoch_accept.ballot = node.core->epochs->ballot};
     assert_int_equal(node_count(TD_MESSAGE_EPOCH_PROPOSE), 3);
@@ -377,7 +378,7 @@ static void without_daemons_that_know_a_shrink_after_a_pause_is_partitioned(void
     (void)state;
     wake();
     for (uint32_t n = 1; n < GROUP; n++)
-        epoch_vote(n, YOUNG * (uint64_t)SECOND, NULL);
+        epoch_vote(n, young, NULL);
     assert_int_equal(node_count(TD_MESSAGE_SHRINK_PROPOSE), 0);
     td_epoch_timers(node.core);
     node_run();

@@ -65,7 +65,8 @@ static void waiting_sleeps(const char *more)
     torus_context *c[9];
     torus_group *g[9];
     torus_request *r[9];
-    enum { WINDOW_S = 5, SLEEPS_A_SECOND = 400 };
+    enum { SLEEPS_A_SECOND = 400 };
+    static const int64_t window_ns = INT64_C(5000000000);
     start(9, more);
     join_all(c, g, 9);
     int32_t there[9][9] = {{0}}, here[9][9] = {{0}};
@@ -78,7 +79,7 @@ static void waiting_sleeps(const char *more)
     assert_int_equal(torus_wait(r[0], SECOND), TORUS_PENDING); /* reports settle */
     struct use before = use_so_far();
     double began_s = seconds();
-    assert_int_equal(torus_wait(r[0], WINDOW_S * (int64_t)SECOND), TORUS_PENDING);
+    assert_int_equal(torus_wait(r[0], window_ns), TORUS_PENDING);
     double s = seconds() - began_s;
     struct use after = use_so_far();
     double share = (after.cpu_s - before.cpu_s) / s;
