@@ -222,8 +222,8 @@ static double time_of(const struct overlapped *o, bool calls, uint32_t computing
     return combined(now() - from, TORUS_MAX);
 }
 
-/* measure_hidden reports how much of a call that takes `call` seconds alone a computation hides that
- * takes one and a half times as long, on the ranks below `computing`. */
+/* measure_hidden reports how much of a call that takes `call` seconds alone a computation hides
+ * that takes one and a half times as long, on the ranks below `computing`. */
 static void measure_hidden(const struct overlapped *o, double call, uint32_t computing)
 {
     double hidden[SAMPLES];
