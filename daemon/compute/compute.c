@@ -33,7 +33,7 @@ static void copy_lane(const struct td_step *step, const struct td_bases *bases, 
     int64_t bytes = 0, same = 0;
     td_walk_start(&from, &step->from, bases, NULL, 0, at);
     td_walk_start(&to, &step->to, bases, &step->to_lanes, lane, at);
-    if (td_walk_has_gaps(&from) || td_walk_has_gaps(&to)) {
+    if (td_walk_has_runs(&from) || td_walk_has_runs(&to)) {
         td_runs_copy(&to, &from, left);
         return;
     }
@@ -72,7 +72,7 @@ static void write_lane(const struct td_step *step, const struct td_bases *bases,
 {
     struct td_walk w;
     td_walk_start(&w, &step->to, bases, &step->to_lanes, lane, at);
-    if (td_walk_has_gaps(&w)) {
+    if (td_walk_has_runs(&w)) {
         td_runs_unpack(&w, sum, bytes);
         return;
     }
@@ -88,7 +88,7 @@ static void read_operand(const struct td_step *step, const struct td_bases *base
 {
     struct td_walk w;
     start_operand(&w, step, bases, i, at);
-    if (td_walk_has_gaps(&w)) {
+    if (td_walk_has_runs(&w)) {
         td_runs_pack(&w, copy, bytes);
         return;
     }
@@ -106,7 +106,7 @@ static void fold_operand(const struct td_step *step, const struct td_bases *base
     size_t element = td_type_bytes(step->type);
     struct td_walk w;
     start_operand(&w, step, bases, i, at);
-    if (td_walk_has_gaps(&w)) {
+    if (td_walk_has_runs(&w)) {
         td_runs_pack(&w, copy, bytes);
         td_combine_array(step->type, step->op, sum, copy, (size_t)bytes / element);
         return;
@@ -164,7 +164,7 @@ void td_compute_pack(const struct td_slice *slice, const struct td_bases *bases,
     struct td_walk w;
     td_walk_start(&w, slice, bases, NULL, 0, offset);
     int64_t piece = 0;
-    if (td_walk_has_gaps(&w)) {
+    if (td_walk_has_runs(&w)) {
         td_runs_pack(&w, out, (int64_t)bytes);
         return;
     }
@@ -184,7 +184,7 @@ void td_compute_unpack(const struct td_slice *slice, const struct td_lanes *lane
         td_walk_start(&w, slice, bases, lanes, lane, offset);
         int64_t piece = 0;
         const uint8_t *from = in;
-        if (td_walk_has_gaps(&w)) {
+        if (td_walk_has_runs(&w)) {
             td_runs_unpack(&w, in, (int64_t)bytes);
             continue;
         }

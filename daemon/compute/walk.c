@@ -191,8 +191,21 @@ static int64_t run_left(const struct td_walk *w)
     return w->formed && (int64_t)w->form.left < w->stretch ? (int64_t)w->form.left : w->stretch;
 }
 
+/* overlap_runs is td_walk_runs for an overlap in buffers without gaps. */
+static bool overlap_runs(const struct td_walk *w, struct td_runs *runs)
+{
+    const struct td_overlap_runs r = td_overlap_runs(&w->cursor);
+    if (r.count == 0)
+        return false;
+    *runs = (struct td_runs){buffer(w, w->slice->rank) + w->slice->base + r.offset,
+                             (int64_t)r.bytes, (int64_t)r.stride, r.count};
+    return true;
+}
+
 bool td_walk_runs(struct td_walk *w, struct td_runs *runs)
 {
+    if (w->slice->overlap && !w->memory)
+        return !w->over && overlap_runs(w, runs);
     if (!settle(w))
         return false;
     *runs = (struct td_runs){w->place, run_left(w), 0, 1};
@@ -207,6 +220,11 @@ bool td_walk_runs(struct td_walk *w, struct td_runs *runs)
 
 void td_walk_skip(struct td_walk *w, int64_t bytes, uint64_t runs)
 {
+    if (w->slice->overlap && !w->memory) {
+        td_overlap_skip(&w->cursor, (uint64_t)bytes, runs);
+        w->over = w->cursor.left == 0;
+        return;
+    }
     w->stretch -= bytes;
     if (w->formed)
         td_form_skip(&w->form, (uint64_t)bytes, runs);

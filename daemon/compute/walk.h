@@ -48,11 +48,11 @@ struct td_runs {
     uint64_t count;
 };
 
-/* td_walk_has_gaps returns true if the pieces may be runs between gaps. Then td_walk_runs and
- * td_walk_skip are faster than td_walk_piece. */
-static inline bool td_walk_has_gaps(const struct td_walk *w)
+/* td_walk_has_runs returns true if the pieces may be runs between gaps, or short pieces of an
+ * overlap. Then td_walk_runs and td_walk_skip are faster than td_walk_piece. */
+static inline bool td_walk_has_runs(const struct td_walk *w)
 {
-    return w->memory != NULL;
+    return w->memory || w->slice->overlap;
 }
 /* td_walk_runs writes the next pieces, as many as are equal, and returns false at the end.
  * td_walk_skip moves on by a part of the first piece, or by the first `runs` pieces. A walk that

@@ -382,24 +382,97 @@ static void advance(struct td_overlap_cursor *c, uint64_t count)
     }
 }
 
-uint64_t td_overlap_piece(struct td_overlap_cursor *c, uint64_t most, uint64_t *bytes)
+/* offset_of returns the offset of the cursor's place in the owner's array. */
+static uint64_t offset_of(const struct td_overlap_cursor *c)
 {
-    uint64_t piece = td_overlap_left(c), offset = c->used;
-    *bytes = piece < most ? piece : most;
-    if (*bytes == 0)
-        return 0;
+    uint64_t offset = c->used;
     for (uint32_t i = 0; i < c->axes; i++) {
         const struct td_overlap_place *a = &c->axis[i];
         offset += (a->period * a->spans->stride[c->side] + span_at(a->spans, a->span)->at[c->side] +
                    a->within) *
                   a->stride;
     }
-    c->left -= *bytes;
-    c->used += *bytes;
-    if (c->used >= c->unit) {
-        uint64_t units = c->used / c->unit;
-        c->used %= c->unit;
-        advance(c, units);
-    }
     return offset;
+}
+
+uint64_t td_overlap_piece(struct td_overlap_cursor *c, uint64_t most, uint64_t *bytes)
+{
+    uint64_t piece = td_overlap_left(c);
+    *bytes = piece < most ? piece : most;
+    if (*bytes == 0)
+        return 0;
+    uint64_t offset = offset_of(c);
+    td_overlap_skip(c, *bytes, 1);
+    return offset;
+}
+
+/* ---- equal pieces ---- */
+
+/* equal_steps returns how many indices of an axis follow each other at one distance from here on:
+ * *stride bytes. */
+static uint64_t equal_steps(const struct td_overlap_place *a, unsigned side, uint64_t *stride)
+{
+    uint64_t of_span = span_at(a->spans, a->span)->count, of_all = a->end - a->index;
+    *stride = a->stride;
+    if (a->spans->count == 1 && of_span == 1) {
+        *stride *= a->spans->stride[side];
+        return of_all;
+    }
+    return of_span - a->within < of_all ? of_span - a->within : of_all;
+}
+
+/* equal_runs returns how many pieces of `run` indices of the innermost axis follow each other at
+ * one distance: the spans of its periods, or the whole axis along the next one. */
+static uint64_t equal_runs(const struct td_overlap_cursor *c, uint64_t run, uint64_t *stride)
+{
+    const struct td_overlap_place *a = &c->axis[c->axes - 1];
+    uint64_t of_all = a->end - a->index;
+    *stride = 0;
+    if (a->index == a->begin && run == of_all)
+        return c->axes > 1 ? equal_steps(a - 1, c->side, stride) : 1;
+    if (a->spans->count > 1 || a->within > 0)
+        return 1;
+    *stride = a->spans->stride[c->side] * a->stride;
+    return of_all / run;
+}
+
+struct td_overlap_runs td_overlap_runs(const struct td_overlap_cursor *c)
+{
+    struct td_overlap_runs r = {.count = 1};
+    if (c->left == 0)
+        return (struct td_overlap_runs){0};
+    r.offset = offset_of(c);
+    r.bytes = td_overlap_left(c);
+    uint64_t units = run(c);
+    if (c->used > 0 || c->axes == 0 || r.bytes < units * c->unit)
+        return r;
+    r.count = c->runs ? equal_runs(c, units, &r.stride)
+                      : equal_steps(&c->axis[c->axes - 1], c->side, &r.stride);
+    r.count = r.count * r.bytes <= c->left ? r.count : c->left / r.bytes;
+    return r;
+}
+
+/* carry moves on by any number of indices of the innermost axis. */
+static void carry(struct td_overlap_cursor *c, uint64_t count)
+{
+    for (uint32_t i = c->axes; i-- > 0 && count > 0;) {
+        struct td_overlap_place *a = &c->axis[i];
+        uint64_t all = a->end - a->begin, at = a->index - a->begin + count;
+        seek(a, a->begin + at % all);
+        count = at / all;
+    }
+}
+
+void td_overlap_skip(struct td_overlap_cursor *c, uint64_t bytes, uint64_t count)
+{
+    c->left -= bytes;
+    c->used += bytes;
+    uint64_t units = c->used / c->unit;
+    if (units == 0)
+        return;
+    c->used %= c->unit;
+    if (count > 1)
+        carry(c, units);
+    else
+        advance(c, units);
 }

@@ -103,5 +103,14 @@ void td_overlap_start(struct td_overlap_cursor *c, const struct td_overlap *o, u
 uint64_t td_overlap_piece(struct td_overlap_cursor *c, uint64_t most, uint64_t *bytes);
 /* td_overlap_left returns the size of the next piece. */
 uint64_t td_overlap_left(const struct td_overlap_cursor *c);
+/* struct td_overlap_runs: `count` pieces of `bytes` bytes, `stride` apart in the owner's array. */
+struct td_overlap_runs {
+    uint64_t offset, bytes, stride, count;
+};
+/* td_overlap_runs returns the next pieces, as many as are equal and equally far apart; at the end,
+ * none. td_overlap_skip moves on by the first `count` of them, or by `bytes` bytes of the first.
+ */
+struct td_overlap_runs td_overlap_runs(const struct td_overlap_cursor *c);
+void td_overlap_skip(struct td_overlap_cursor *c, uint64_t bytes, uint64_t count);
 
 #endif

@@ -264,7 +264,7 @@ static void pieces_are_the_data_in_order(void **unused)
         td_compute_pack(&s, &flat, 0, bytes, all);
         struct td_walk w;
         td_walk_start(&w, &s, &gapped, NULL, 0, at);
-        assert_true(td_walk_has_gaps(&w));
+        assert_true(td_walk_has_runs(&w));
         const uint8_t *from = NULL;
         int64_t left = td_walk_left(&w), most = 1 + (int64_t)draw(100);
         while ((from = td_walk_piece(&w, most, &piece))) {

@@ -170,6 +170,29 @@ static void gather(const struct td_overlap *o, uint32_t p, uint32_t q, enum td_o
     }
 }
 
+/* gather_runs is gather for runs: it takes some of them, or a part of the first one. */
+static void gather_runs(const struct td_overlap *o, uint32_t p, uint32_t q,
+                        enum td_overlap_side side, const uint32_t *array, uint8_t *out,
+                        uint64_t bytes)
+{
+    struct td_overlap_cursor c;
+    uint64_t begin = draw(bytes), done = begin;
+    td_overlap_start(&c, o, p, q, side, &all, begin, bytes - begin);
+    for (struct td_overlap_runs r = td_overlap_runs(&c); r.count > 0; r = td_overlap_runs(&c)) {
+        uint64_t count = draw(3) ? r.count : 1 + draw(r.count), part = r.bytes;
+        assert_int_equal(r.bytes, td_overlap_left(&c));
+        assert_true(r.count * r.bytes <= bytes - done);
+        if (draw(4) == 0)
+            part = count = 1;
+        for (uint64_t i = 0; i < count; i++, done += part)
+            memcpy(out + done, (const uint8_t *)array + r.offset + i * r.stride, part);
+        td_overlap_skip(&c, count * part, count);
+    }
+    assert_int_equal(done, bytes);
+    if (begin)
+        gather(o, p, q, side, array, out, begin);
+}
+
 /* check_axis cuts a pair's overlap along an axis, by a number of lines: a chunk has the elements
  * whose index in the owner's array is one of these. */
 static void check_axis(const struct td_overlap *o, const struct arrays *a, uint32_t p, uint32_t q,
@@ -212,8 +235,12 @@ static void check_pair(const struct td_overlap *o, const struct arrays *a, uint3
     uint64_t n = td_overlap_elements(o, p, q);
     assert_int_equal(n, td_overlap_count(o->layout[0], o->layout[1], p, q));
     for (unsigned side = 0; side < 2; side++)
-        gather(o, p, q, side, a->tag[side][side ? q : p], (uint8_t *)tags[side],
-               n * sizeof(uint32_t));
+        if (n && draw(2))
+            gather_runs(o, p, q, side, a->tag[side][side ? q : p], (uint8_t *)tags[side],
+                        n * sizeof(uint32_t));
+        else
+            gather(o, p, q, side, a->tag[side][side ? q : p], (uint8_t *)tags[side],
+                   n * sizeof(uint32_t));
     assert_memory_equal(tags[0], tags[1], n * sizeof(uint32_t));
     for (uint64_t i = 0; i < n; i++)
         assert_int_equal(seen[tags[0][i]]++, 0);
