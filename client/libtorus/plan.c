@@ -5,7 +5,10 @@
 #include <stdlib.h>
 
 #include "base/arena.h"
+#include "moves.h"
 #include "overlap.h"
+#include "rounds.h"
+#include "segment.h"
 #include "socket.h"
 #include "wait.h"
 #include "lock.h"
@@ -31,6 +34,19 @@ static void record_parts(torus_plan *p, const struct td_plan *plan, uint32_t ran
     }
 }
 
+static void destroy(struct tl_attachment *a)
+{
+    torus_plan *p = (torus_plan *)a;
+    tl_move_free(p->move);
+    free(p);
+}
+
+/* call_of returns the call that executes a plan. */
+static struct td_call call_of(const torus_plan *p)
+{
+    return (struct td_call){.kind = p->kind, .plan = p->number};
+}
+
 int tl_plan_parse(torus_group *g, unsigned kind, const struct td_description *d,
                   torus_plan **planned)
 {
@@ -40,16 +56,15 @@ int tl_plan_parse(torus_group *g, unsigned kind, const struct td_description *d,
     struct td_plan *plan =
         arena ? td_plan_make(arena, kind, d, g->size, &error, text, sizeof text) : NULL;
     torus_plan *p = plan ? calloc(1, sizeof *p) : NULL;
-    if (p)
+    if (p) {
+        p->attachment.destroy = destroy;
         record_parts(p, plan, g->rank);
+        const struct td_call call = call_of(p);
+        p->move = tl_segment_has(g, &call) ? tl_move_new(plan, arena, g->rank) : NULL;
+    }
     td_arena_destroy(arena);
     *planned = p;
     return p ? TORUS_OK : tl_fail(g->context, (int)error, "%s: %s", td_kind_name(kind), text);
-}
-
-static void destroy(struct tl_attachment *a)
-{
-    free(a);
 }
 
 int tl_plan_reply(torus_request *r, const struct td_reply *reply, bool *again)
@@ -60,7 +75,6 @@ int tl_plan_reply(torus_request *r, const struct td_reply *reply, bool *again)
         return tl_fail(r->context, TORUS_ERR_PROTOCOL, "torusd sent an unexpected reply to a plan");
     r->new_plan = NULL;
     p->number = reply->u.planned.plan;
-    p->attachment.destroy = destroy;
     tl_group_attach(r->group, &p->attachment);
     *r->new_plan_out = p;
     return TORUS_OK;
@@ -213,26 +227,40 @@ static struct tl_buffer contiguous(void *pointer, size_t bytes, bool copy_in, bo
                               .copy_out = copy_out};
 }
 
+/* struct sides: the buffers of an execution. */
+struct sides {
+    struct tl_buffer from, to;
+    bool same;
+};
+
+/* sides_of makes the buffers. It returns NULL or the sentence of the error. */
+static const char *sides_of(const torus_plan *p, const void *source, void *destination,
+                            struct sides *s)
+{
+    s->same = source == TORUS_IN_PLACE || source == destination;
+    void *read = s->same ? destination : (void *)(uintptr_t)source;
+    s->to = contiguous(destination, p->bytes[1], s->same && !p->distinct, true);
+    s->from = contiguous(read, p->bytes[0], true, false);
+    s->from.must_stage = s->same;
+    return s->same ? NULL : tl_overlap_check(&s->from, &s->to);
+}
+
 int tl_plan_bind(torus_request *r, const torus_plan *p, const void *source, void *destination,
                  struct td_request *q)
 {
+    struct sides s;
     *q = (struct td_request){.kind = TD_REQUEST_OPERATION};
     q->u.operation.call.kind = p->kind;
-    bool same = source == TORUS_IN_PLACE || source == destination;
-    void *read = same ? destination : (void *)(uintptr_t)source;
-    const struct tl_buffer to = contiguous(destination, p->bytes[1], same && !p->distinct, true);
-    struct tl_buffer from = contiguous(read, p->bytes[0], true, false);
-    from.must_stage = same;
     bool staged = false;
-    const char *wrong = same ? NULL : tl_overlap_check(&from, &to);
+    const char *wrong = sides_of(p, source, destination, &s);
     if (wrong)
         return tl_fail(r->context, TORUS_ERR_INVALID, "%s: %s", td_kind_name(p->kind), wrong);
-    int error = tl_buffer_bind(r->context, &to, p->alignment, &r->binding[1],
+    int error = tl_buffer_bind(r->context, &s.to, p->alignment, &r->binding[1],
                                &q->u.operation.destination, &staged);
-    if (error == TORUS_OK && same && !p->distinct)
+    if (error == TORUS_OK && s.same && !p->distinct)
         q->u.operation.source = q->u.operation.destination;
     else if (error == TORUS_OK)
-        error = tl_buffer_bind(r->context, &from, p->alignment, &r->binding[0],
+        error = tl_buffer_bind(r->context, &s.from, p->alignment, &r->binding[0],
                                &q->u.operation.source, &staged);
     return error;
 }
@@ -245,9 +273,10 @@ void tl_plan_address(const torus_plan *p, struct td_request *q)
     q->u.operation.call.plan = p->number;
 }
 
-int torus_start(torus_plan *p, const void *source, void *destination, torus_request **request)
+/* start executes a plan by a request, after it has waited in the group's segment. */
+static int start(torus_plan *p, const void *source, void *destination, int64_t waited_ns,
+                 torus_request **request)
 {
-    TL_GUARD(p ? p->attachment.group->context : NULL);
     torus_request *r = NULL;
     struct td_request q;
     int error = tl_request_begin(p ? p->attachment.group : NULL, request, &r);
@@ -259,14 +288,61 @@ int torus_start(torus_plan *p, const void *source, void *destination, torus_requ
         return error;
     }
     tl_plan_address(p, &q);
+    q.u.operation.waited_ns = (uint64_t)waited_ns;
+    if (q.u.operation.timeout_ns >= 0)
+        q.u.operation.timeout_ns -=
+            waited_ns < q.u.operation.timeout_ns ? waited_ns : q.u.operation.timeout_ns;
     return tl_request_submit(r, &q, request);
+}
+
+int torus_start(torus_plan *p, const void *source, void *destination, torus_request **request)
+{
+    TL_GUARD(p ? p->attachment.group->context : NULL);
+    torus_group *g = p ? p->attachment.group : NULL;
+    const struct td_call call = p ? call_of(p) : (struct td_call){0};
+    if (g && tl_segment_has(g, &call) && tl_ready(g->context) == TORUS_OK)
+        tl_segment_withdraw(g);
+    return start(p, source, destination, 0, request);
+}
+
+/* is_reachable returns true if the memory of a buffer is plain, or inside memory of torus_alloc. */
+static bool is_reachable(torus_context *c, const struct tl_buffer *b)
+{
+    struct tl_block *block = NULL;
+    struct td_place place;
+    return !b->bytes ||
+           (b->pointer && tl_memory_find(c, b->pointer, b->bytes, &place, &block) == TORUS_OK);
+}
+
+/* meet executes a redistribution in the group's segment. It returns TORUS_PENDING if it goes by
+ * request, which also reports what is wrong with the buffers. */
+static int meet(torus_plan *p, const void *source, void *destination, int64_t *waited_ns)
+{
+    torus_group *g = p->attachment.group;
+    const struct td_call call = call_of(p);
+    struct sides s;
+    if (!tl_segment_has(g, &call))
+        return TORUS_PENDING;
+    bool good = !sides_of(p, source, destination, &s) && is_reachable(g->context, &s.from) &&
+                is_reachable(g->context, &s.to);
+    const struct tl_own own = {.source = p->bytes[0] ? s.from.pointer : NULL,
+                               .destination = p->bytes[1] ? s.to.pointer : NULL,
+                               .bytes = {p->bytes[0], p->bytes[1]}};
+    return tl_segment_move(g, &call, p->move, good ? &own : NULL, waited_ns);
 }
 
 int torus_execute(torus_plan *p, const void *source, void *destination)
 {
     TL_GUARD(p ? p->attachment.group->context : NULL);
     torus_request *r = NULL;
-    return tl_request_wait(torus_start(p, source, destination, &r), &r);
+    int64_t waited_ns = 0;
+    if (!p)
+        return TORUS_ERR_INVALID;
+    tl_request_room(p->attachment.group);
+    int error = meet(p, source, destination, &waited_ns);
+    if (error == TORUS_PENDING)
+        error = start(p, source, destination, waited_ns, &r);
+    return error == TORUS_OK && r ? tl_request_wait(error, &r) : error;
 }
 
 int torus_plan_free(torus_plan *p)
@@ -280,6 +356,6 @@ int torus_plan_free(torus_plan *p)
     q.u.unplan.plan = p->number;
     int error = tl_send(g->context, &q, -1);
     tl_group_detach(&p->attachment);
-    free(p);
+    destroy(&p->attachment);
     return error;
 }

@@ -13,6 +13,7 @@ struct torus_plan {
     uint8_t kind;                    /* of the calls that execute it */
     bool distinct;                   /* input and output must not share memory */
     size_t alignment;                /* of the buffers, in bytes */
+    struct tl_move *move;            /* of a redistribution on one node; NULL: it goes by request */
     /* this rank's part; index 0: input, 1: output */
     size_t bytes[2];
     struct td_box box[2];
@@ -22,8 +23,9 @@ struct torus_plan {
 /* tl_plan_describe_fft writes the request for the plan of a transform. */
 int tl_plan_describe_fft(torus_context *c, const struct torus_fft_desc *d, struct td_request *q);
 
-/* tl_plan_parse makes the plan of a description, as the daemon does. free() releases it until
- * tl_plan_reply has attached it to its group. TORUS_ERR_INVALID: the description is malformed. */
+/* tl_plan_parse makes the plan of a description, as the daemon does. Its attachment frees it, also
+ * before tl_plan_reply has attached it to its group. TORUS_ERR_INVALID: the description is
+ * malformed. */
 int tl_plan_parse(torus_group *g, unsigned kind, const struct td_description *d,
                   torus_plan **planned);
 

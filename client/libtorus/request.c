@@ -210,6 +210,15 @@ static void go_on(torus_group *g)
     tl_group_release(g);
 }
 
+/* drop_plan frees the plan that a request was to create. */
+static void drop_plan(torus_request *r)
+{
+    struct tl_attachment *a = (struct tl_attachment *)r->new_plan;
+    r->new_plan = NULL;
+    if (a)
+        a->destroy(a);
+}
+
 void tl_request_free(torus_request *r)
 {
     if (!r)
@@ -218,7 +227,7 @@ void tl_request_free(torus_request *r)
     release(r, false);
     detach(r);
     tl_group_destroy(r->new_group);
-    free(r->new_plan);
+    drop_plan(r);
     if (r->dispose)
         r->dispose(r, false);
     free(r);
@@ -412,8 +421,7 @@ int tl_request_conclude(torus_request *r)
     remove_finished(c, r);
     release(r, error == TORUS_OK);
     tl_group_destroy(r->new_group);
-    free(r->new_plan);
-    r->new_plan = NULL;
+    drop_plan(r);
     if (r->refused_by)
         reset_sequence(c, r);
     if (r->dispose)

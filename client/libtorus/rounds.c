@@ -35,6 +35,7 @@ uint32_t tl_rounds_of(const torus_group *g, const struct td_call *call)
     case TD_KIND_REDUCE_SCATTER:
     case TD_KIND_SCAN:
     case TD_KIND_EXSCAN:
+    case TD_KIND_REDIST:
         return 1;
     default:
         return 0;
@@ -66,6 +67,8 @@ static bool reads(const struct tl_rounds *r, uint32_t reader, uint32_t owner)
         return owner <= reader;
     case TD_KIND_EXSCAN:
         return owner < reader;
+    case TD_KIND_REDIST:
+        return reader != r->group->rank || tl_move_reads(r->move, owner);
     default:
         return true;
     }
@@ -151,7 +154,8 @@ void tl_rounds_write(const struct tl_rounds *r)
     struct td_call call = *r->call;
     struct places places = {{r->source.place.region, r->result.place.region},
                             {r->source.place.offset, r->result.place.offset}};
-    call.plan = tl_rounds_of(r->group, r->call); /* a library without rounds finds another call */
+    if (call.kind != TD_KIND_REDIST) /* a library without rounds finds another call */
+        call.plan = tl_rounds_of(r->group, r->call);
     td_segment_put(r->segment, r->number, r->group->rank, TD_SEGMENT_CALL, 0, &call, sizeof call);
     td_segment_put(r->segment, r->number, r->group->rank, TD_SEGMENT_DATA, 0, &places,
                    sizeof places);
@@ -186,7 +190,10 @@ static bool attach_rank(struct tl_rounds *r, uint32_t rank)
         return false;
     if (reads(r, r->group->rank, rank)) {
         td_call_bytes(r->call, r->group->size, rank, &source, &destination);
-        source = r->call->kind == TD_KIND_BROADCAST ? block_of(r) : source;
+        if (r->call->kind == TD_KIND_BROADCAST)
+            source = block_of(r);
+        else if (r->move)
+            source = tl_move_bytes(r->move, rank);
         r->from[rank] =
             tl_peers_find(r->peers, r->group, rank, places.region[0], places.offset[0], source);
         if (!r->from[rank])
@@ -296,6 +303,9 @@ void tl_rounds_work(const struct tl_rounds *r, uint32_t round)
         return;
     case TD_KIND_REDUCE_SCATTER:
         fold(r, to, r->group->size, rank * block, block);
+        return;
+    case TD_KIND_REDIST:
+        tl_move_copy(r->move, to, r->from);
         return;
     default: /* SCAN, EXSCAN */
         fold(r, to, rank + (r->call->kind == TD_KIND_SCAN), 0, block);

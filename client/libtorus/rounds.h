@@ -14,6 +14,7 @@
 #define TORUS_ROUNDS_H
 
 #include "memory.h"
+#include "moves.h"
 #include "peers.h"
 
 enum { TL_ROUNDS_RANKS_MAX = 128 };
@@ -39,7 +40,8 @@ struct tl_rounds {
     const struct td_segment *segment;
     const struct td_call *call;
     const struct tl_own *own;
-    uint64_t number; /* of the call */
+    const struct tl_move *move; /* of a redistribution; else NULL */
+    uint64_t number;            /* of the call */
     struct tl_lent source, result;
     const uint8_t *from[TL_ROUNDS_RANKS_MAX]; /* the source of each rank; NULL: not needed */
     const uint8_t *part[TL_ROUNDS_RANKS_MAX]; /* its part of the result */

@@ -563,8 +563,8 @@ static void withdraw(const torus_group *g)
 }
 
 /* meet_long makes a long call in rounds. */
-static int meet_long(torus_group *g, const struct td_call *call, const struct tl_own *own,
-                     int64_t *waited_ns)
+static int meet_long(torus_group *g, const struct td_call *call, const struct tl_move *move,
+                     const struct tl_own *own, int64_t *waited_ns)
 {
     struct tl_segment *s = g->segment;
     if (!s->peers)
@@ -574,6 +574,7 @@ static int meet_long(torus_group *g, const struct td_call *call, const struct tl
                                .segment = &s->view,
                                .call = call,
                                .own = own,
+                               .move = move,
                                .number = number_of(g)};
     bool ready = s->peers && tl_rounds_begin(&rounds);
     int error = ready ? meet(g, call, own, &rounds, waited_ns) : TORUS_PENDING;
@@ -641,6 +642,20 @@ void tl_segment_withdraw(torus_group *g)
 {
     tl_segment_await(g);
     withdraw(g);
+}
+
+int tl_segment_move(torus_group *g, const struct td_call *call, const struct tl_move *move,
+                    const struct tl_own *own, int64_t *waited_ns)
+{
+    int error = tl_ready(g->context);
+    if (error != TORUS_OK)
+        return error;
+    tl_segment_await(g);
+    tidy(g);
+    if (move && own && may_meet(g) && may_meet_long(g->segment))
+        return meet_long(g, call, move, own, waited_ns);
+    tl_segment_withdraw(g);
+    return TORUS_PENDING;
 }
 
 int tl_segment_barrier(torus_group *g, int64_t *waited_ns)
@@ -714,7 +729,7 @@ int tl_segment_run(struct tl_work *w)
         error = check_memory(g->context, w);
         if (error != TORUS_OK)
             return error;
-        return in_rounds ? meet_long(g, &w->call, &own, &w->waited_ns)
+        return in_rounds ? meet_long(g, &w->call, NULL, &own, &w->waited_ns)
                          : meet(g, &w->call, &own, NULL, &w->waited_ns);
     }
     tl_segment_withdraw(g);

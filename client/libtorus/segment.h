@@ -12,6 +12,8 @@
 
 #include "work.h"
 
+struct tl_move;
+struct tl_own;
 struct tl_segment;
 
 /* tl_segment_adopt gives a group the segment that came with the reply to its creation, if one came:
@@ -28,6 +30,10 @@ bool tl_segment_has(const torus_group *g, const struct td_call *call);
 /* tl_segment_run makes the call in the segment. It returns TORUS_OK or an error that ends the call;
  * TORUS_PENDING: it goes by request, after w->waited_ns. */
 int tl_segment_run(struct tl_work *w);
+/* tl_segment_move is tl_segment_run for the execution of a redistribution. `own` NULL: this rank
+ * makes the call by request. */
+int tl_segment_move(torus_group *g, const struct td_call *call, const struct tl_move *move,
+                    const struct tl_own *own, int64_t *waited_ns);
 /* tl_segment_barrier is tl_segment_run for a barrier. */
 int tl_segment_barrier(torus_group *g, int64_t *waited_ns);
 /* tl_segment_withdraw tells the other ranks that the next call of the group goes by request. */

@@ -27,7 +27,7 @@ enum {
     TD_SEGMENT_DATA_MAX = 65536, /* bytes of a rank's data, and of a result */
     TD_SEGMENT_CALL_BYTES = 32,
     TD_SEGMENT_ROUNDS_MAX = 2,
-    TD_SEGMENT_KINDS = 16, /* kinds of calls that have sums: those below */
+    TD_SEGMENT_KINDS = 24, /* kinds of calls that have sums: those below */
 };
 
 /* struct td_segment_head: the first line of the memory. */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Blocking calls of ranks on one node, each rank a process: they need no request, and are the same
  * as requests in all else. */
-#include "daemons.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -14,99 +12,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "players.h"
 #include "random.h"
 
-enum { PLAYERS = 4, CASES = 250, COUNTS = 5000 /* beyond the longest line */, GOOD = 42 };
-
-/* ---- ranks as processes ---- */
-
-static pid_t player[PLAYERS];
-static torus_context *context;
-static torus_group *world;
-
-/* The ranks tell the test what they have done: shared memory. */
-static struct told {
-    _Atomic uint32_t ready, go, calls[PLAYERS];
-    _Atomic int error[PLAYERS];
-    double at[PLAYERS];
-    char text[PLAYERS][512];
-} * told;
-
-/* HOLDS ends the process of a rank if a condition fails: cmocka works in the test's process only.
- */
-#define HOLDS(condition)                                                                           \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "%s:%d: %s: %s\n", __func__, __LINE__, #condition,                     \
-                    context ? torus_last_error(context) : "");                                     \
-            _exit(1);                                                                              \
-        }                                                                                          \
-    } while (0)
-#define WELL(call) HOLDS((call) == TORUS_OK)
-
-static void open_and_join(const char *job, uint32_t rank, uint32_t ranks)
-{
-    char path[128];
-    snprintf(path, sizeof path, "%s/s0", folder);
-    const struct torus_open_options o = {.size = sizeof o, .socket = path};
-    struct torus_join_options j = as(ranks, (int32_t)rank);
-    j.name = job;
-    WELL(torus_open(&context, &o));
-    WELL(torus_join(context, &j, &world));
-}
-
-/* begin starts the processes of a job. Each calls `play` and ends. */
-static void begin(uint32_t ranks, void (*play)(uint32_t rank))
-{
-    told = mmap(NULL, sizeof *told, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    assert_true(told != MAP_FAILED);
-    for (uint32_t r = 0; r < ranks; r++) {
-        player[r] = fork();
-        assert_true(player[r] >= 0);
-        if (player[r] == 0) {
-            alarm(60);
-            open_and_join("job", r, ranks);
-            play(r);
-            _exit(GOOD);
-        }
-    }
-}
-
-static void finish(uint32_t ranks)
-{
-    for (uint32_t r = 0; r < ranks; r++) {
-        int code = 0;
-        if (!player[r])
-            continue;
-        assert_int_equal(waitpid(player[r], &code, 0), player[r]);
-        if (!WIFEXITED(code) || WEXITSTATUS(code) != GOOD)
-            fail_msg("rank %u ended with %#x", r, (unsigned)code);
-    }
-    munmap(told, sizeof *told);
-}
-
-static void pause_ms(long ms)
-{
-    struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
-    nanosleep(&t, NULL);
-}
-
-static void await(const _Atomic uint32_t *count, uint32_t wanted)
-{
-    for (double end = seconds() + 30; *count < wanted;) {
-        if (seconds() > end)
-            abort();
-        pause_ms(1);
-    }
-}
-
-/* report tells the test how a call ended. */
-static void report(uint32_t rank, int error)
-{
-    told->at[rank] = seconds();
-    snprintf(told->text[rank], sizeof told->text[rank], "%s", torus_last_error(context));
-    told->error[rank] = error;
-}
+enum { CASES = 250, COUNTS = 5000 /* beyond the longest line */ };
 
 /* ---- results ---- */
 
@@ -266,20 +175,6 @@ static void count_long(uint32_t rank)
     }
     report(rank, error);
     await(&told->go, 1);
-}
-
-static void assert_ended(uint32_t but, double since, int error, const char *words)
-{
-    for (uint32_t r = 0; r < PLAYERS; r++) {
-        if (r == but)
-            continue;
-        while (told->error[r] == TORUS_OK && seconds() < since + 10)
-            pause_ms(1);
-        if (told->error[r] != error || !strstr(told->text[r], words))
-            fail_msg("rank %u: %d, '%s'", r, told->error[r], told->text[r]);
-        if (told->at[r] > since + 1)
-            fail_msg("rank %u learned it after %.1f s", r, told->at[r] - since);
-    }
 }
 
 static void a_killed_rank_ends_the_calls_of_the_others(void **state)
