@@ -69,6 +69,7 @@ void td_query_begin(struct td_query *q, const struct td_program *p, bool surveye
     q->setting = (uint8_t)setting_of(p->call.kind);
     q->asked = empty ? 0 : value_of(&p->tuning, q->setting);
     q->has_grid = false;
+    q->least = 0;
     q->reason = NULL;
 }
 
@@ -109,7 +110,8 @@ uint64_t td_method_cost(const struct td_method *method, struct td_query *q)
     uint64_t cost = method->cost ? method->cost(q) : 0;
     if (cost >= TD_COST_LAST)
         return cost;
-    return (uint64_t)method->class << 60 | (cost < TD_COST_UNKNOWN ? cost : TD_COST_UNKNOWN);
+    return (uint64_t)method->class << TD_COST_CLASS_BITS |
+           (cost < TD_COST_UNKNOWN ? cost : TD_COST_UNKNOWN);
 }
 
 void td_method_compile(const struct td_method *method, struct td_query *q, struct td_program *p)

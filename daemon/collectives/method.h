@@ -32,7 +32,8 @@ enum td_cost_class {
 #define TD_COST_SLOT ((uint64_t)1 << 16)
 /* TD_COST_UNKNOWN: no prediction; more than every predicted cost of its class. TD_COST_LAST: the
  * method works, but every other one that applies is preferred. */
-#define TD_COST_UNKNOWN (((uint64_t)1 << 60) - 1)
+#define TD_COST_CLASS_BITS 60 /* the class is above them */
+#define TD_COST_UNKNOWN (((uint64_t)1 << TD_COST_CLASS_BITS) - 1)
 #define TD_COST_LAST ((uint64_t)1 << 62)
 
 /* struct td_query: a call for which a method is to be chosen. */
@@ -44,6 +45,7 @@ struct td_query {
     bool has_grid;
     struct td_grid grid; /* td_query_grid */
     const char *reason;  /* set by applies and cost: a static clause */
+    uint64_t least;      /* set by td_select_method: td_method_cost of the method; 0 before */
 };
 
 /* struct td_method: static and constant. Functions may be NULL unless noted. */

@@ -27,7 +27,7 @@ const struct td_method *td_select_method(struct td_query *q)
         if (!serves(m, q) || !td_method_allowed(m, q, &asked) || asked < best_asked)
             continue;
         if (asked == best_asked &&
-            (uint64_t)m->class << 60 >= least) /* its cost is higher in any case */
+            (uint64_t)m->class << TD_COST_CLASS_BITS >= least) /* its cost is higher in any case */
             continue;
         if (!applies(m, q))
             continue;
@@ -39,7 +39,15 @@ const struct td_method *td_select_method(struct td_query *q)
         }
     }
     assert(best); /* each kind of call has a method that always applies */
+    q->least = least;
     return best;
+}
+
+/* slots_of returns the slots that a cost predicts, or 0. */
+static uint64_t slots_of(uint64_t cost)
+{
+    uint64_t within = cost & TD_COST_UNKNOWN;
+    return cost < TD_COST_LAST && within < TD_COST_UNKNOWN ? within / TD_COST_SLOT : 0;
 }
 
 /* method_of returns the method of a call. An execution of a plan uses the plan's method. */
@@ -54,6 +62,8 @@ void td_select_compile(const struct td_compile_input *in, struct td_program *out
     td_program_begin(in, out);
     td_query_begin(&q, out, in->survey != NULL);
     td_method_compile(method_of(in, &q), &q, out);
+    if (q.least >> TD_COST_CLASS_BITS != TD_COST_GATE) /* else it runs before its release */
+        out->predicted_slots = slots_of(q.least);
 }
 
 /* ---- explanations ---- */
@@ -119,9 +129,8 @@ int td_select_explain(const struct td_compile_input *in, char *text, size_t size
     enum td_alltoall alltoall = td_method_alltoall(candidate[0].method);
     const char *name =
         alltoall == TD_ALLTOALL_AUTO ? candidate[0].method->name : td_alltoall_name(alltoall);
-    uint64_t slots = (candidate[0].cost & TD_COST_UNKNOWN) / TD_COST_SLOT;
-    bool known = slots > 0 && slots < TD_COST_UNKNOWN / TD_COST_SLOT;
-    if (candidate[0].reason == ASKED_FOR || candidate[0].cost >= TD_COST_LAST || !known)
+    uint64_t slots = slots_of(candidate[0].cost);
+    if (candidate[0].reason == ASKED_FOR || slots == 0)
         return snprintf(text, size, "%s: %s", name, candidate[0].reason);
     return snprintf(text, size, "%s: %s (predicted %llu slots)", name, candidate[0].reason,
                     (unsigned long long)slots);

@@ -37,6 +37,7 @@
 #include "end_calls.h"
 #include "look.h"
 #include "core/net/session.h"
+#include "sums.h"
 
 /* ---- life ---- */
 
@@ -56,6 +57,7 @@ struct core_block {
     struct td_operations operations;
     struct td_endings endings;
     struct td_looks looks;
+    struct td_sums sums;
 };
 
 /* new_core returns a zeroed core that points to the state of its modules, or NULL. */
@@ -76,6 +78,7 @@ static struct td_core *new_core(void)
     core->operations = &block->operations;
     core->endings = &block->endings;
     core->looks = &block->looks;
+    core->sums = &block->sums;
     return core;
 }
 

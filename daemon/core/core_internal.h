@@ -48,6 +48,7 @@ struct td_endings;
 struct td_waits_job;
 struct td_looks;
 struct td_recorder;
+struct td_sums;
 
 enum {
     TD_PAD_BYTES = 1 << 20,
@@ -106,6 +107,7 @@ struct td_core {
     struct td_waits_job *waits;       /* [TD_WAITS_JOBS_MAX] (membership/waits.h) */
     struct td_looks *looks;           /* look.h */
     struct td_notes *notes;           /* notes.h */
+    struct td_sums *sums;             /* sums.h */
     struct td_recorder *recorder;     /* recorder.h; NULL: there is none */
 };
 

@@ -5,6 +5,7 @@
 
 struct td_note *td_notes_add(struct td_notes *notes, enum td_note_kind kind)
 {
+    notes->noted[kind]++;
     if (notes->count == TD_NOTES_MAX) {
         notes->lost++;
         return NULL;

@@ -41,7 +41,8 @@ struct td_note {
 
 struct td_notes {
     uint32_t first, count;
-    uint64_t lost; /* since one was taken last */
+    uint64_t lost;                 /* since one was taken last */
+    uint64_t noted[TD_NOTE_KINDS]; /* since the start, also those that were lost */
     struct td_note note[TD_NOTES_MAX];
 };
 

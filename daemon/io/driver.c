@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "collectives/planner.h"
@@ -21,6 +22,7 @@
 #include "io/control/peers_link.h"
 #include "io/control/peers_reload.h"
 #include "io/control/peers_send.h"
+#include "io/metrics/metrics.h"
 #include "io/plans/plans.h"
 #include "host.h"
 #include "loop.h"
@@ -40,6 +42,7 @@ struct driver {
     struct td_loop loop;
     struct td_clients *clients;
     struct td_workers *workers;
+    struct td_metrics *metrics; /* NULL: [metrics] listen is not set */
     uv_timer_t watchdog, status, overdue, drain;
     bool watchdog_due;   /* the service manager is to hear of the next event that is handled */
     td_time status_sent; /* when the last line was sent */
@@ -372,12 +375,14 @@ static void finish(struct driver *d)
     struct td_loop *loop = &d->loop;
     ignore_signals();
     td_workers_drain(d->workers);
+    td_metrics_stop(d->metrics);
     td_clients_stop(d->clients);
     td_peers_close(loop->peers);
     bool planned = td_plans_stop(loop->plans);
     uv_walk(&loop->uv, close_handle, NULL);
     while (uv_run(&loop->uv, UV_RUN_DEFAULT) != 0)
         continue;
+    td_metrics_free(d->metrics);
     td_clients_free(d->clients);
     td_peers_free(loop->peers);
     td_fft_plan_elsewhere(false);
@@ -391,6 +396,21 @@ static void finish(struct driver *d)
         td_fft_fini();
 }
 
+/* start_metrics returns false with a sentence in why. */
+static bool start_metrics(struct driver *d, char *why, size_t why_bytes)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (!d->loop.config->metrics_listen[0])
+        return true;
+    d->metrics = td_metrics_create(&(struct td_metrics_sources){
+        .loop = &d->loop,
+        .workers = d->workers,
+        .clients = d->clients,
+        .started_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec});
+    return d->metrics && td_metrics_listen(d->metrics, why, why_bytes);
+}
+
 static bool start_parts(struct driver *d, char *why, size_t why_bytes)
 {
     struct td_loop *loop = &d->loop;
@@ -398,7 +418,8 @@ static bool start_parts(struct driver *d, char *why, size_t why_bytes)
            (loop->peers = td_peers_create(loop)) != NULL &&
            /* the clients' socket is first: it shows whether another daemon runs here */
            (d->clients = td_clients_create(loop, why, why_bytes)) != NULL &&
-           td_peers_bind(loop->peers, why, why_bytes) && start_plans(loop);
+           td_peers_bind(loop->peers, why, why_bytes) && start_plans(loop) &&
+           start_metrics(d, why, why_bytes);
 }
 
 static void serve(struct driver *d)

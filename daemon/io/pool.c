@@ -272,6 +272,13 @@ bool td_pool_stalled(struct td_pool *p, uint64_t ns)
     return stalled;
 }
 
+void td_pool_look(struct td_pool *p, struct td_pool_counts *counts)
+{
+    pthread_mutex_lock(&p->lock);
+    *counts = (struct td_pool_counts){p->threads, p->running, p->queued};
+    pthread_mutex_unlock(&p->lock);
+}
+
 static void drop(struct list *list, struct td_shares *queue)
 {
     while (queue->first) {

@@ -46,6 +46,11 @@ void td_pool_add(struct td_pool *pool, struct td_pool_task *task);
 void td_pool_start(struct td_pool *pool);
 /* td_pool_stalled returns true if tasks are in progress and no part of any has ended for `ns`. */
 bool td_pool_stalled(struct td_pool *pool, uint64_t ns);
+/* struct td_pool_counts: its threads, and the tasks that they execute or that wait for one. */
+struct td_pool_counts {
+    uint32_t threads, running, waiting;
+};
+void td_pool_look(struct td_pool *pool, struct td_pool_counts *counts);
 /* td_pool_stop ends the threads after their present parts. It returns the list of all tasks that
  * the pool still had; no `ended` follows. */
 struct td_pool_task *td_pool_stop(struct td_pool *pool);

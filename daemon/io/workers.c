@@ -277,6 +277,11 @@ bool td_workers_stalled(const struct td_workers *w, uint64_t ns)
     return td_pool_stalled(w->pool, ns);
 }
 
+void td_workers_look(const struct td_workers *w, struct td_pool_counts *counts)
+{
+    td_pool_look(w->pool, counts);
+}
+
 void td_workers_drain(struct td_workers *w)
 {
     if (!w)

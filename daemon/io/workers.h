@@ -10,6 +10,7 @@
 #define TD_IO_WORKERS_H
 
 #include "loop.h"
+#include "pool.h"
 
 /* td_workers_create uses [compute] workers threads, and one more. It returns NULL if memory runs
  * out. */
@@ -20,6 +21,8 @@ void td_workers_compute(struct td_workers *workers, const struct td_compute *com
 void td_workers_start(struct td_workers *workers);
 /* td_workers_stalled returns true if tasks are in progress and none of them has ended for `ns`. */
 bool td_workers_stalled(const struct td_workers *workers, uint64_t ns);
+/* td_workers_look counts the threads for large computations, and their tasks. */
+void td_workers_look(const struct td_workers *workers, struct td_pool_counts *counts);
 /* td_workers_drain waits for the tasks in progress and discards the others. */
 void td_workers_drain(struct td_workers *workers);
 void td_workers_destroy(struct td_workers *workers);

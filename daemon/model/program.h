@@ -315,7 +315,9 @@ struct td_program {
     struct td_survey survey;            /* of the sizes of counts or units */
     bool survey_pending;                /* compile again when the survey is known */
     int64_t scratch_bytes;
-    bool whole; /* every RECV has bytes: none is complete from the start */
+    bool whole;               /* every RECV has bytes: none is complete from the start */
+    uint64_t predicted_slots; /* the time that the method predicts, in packets of a link; 0: it
+                                 predicts none */
     unsigned families;
     struct td_family family[TD_FAMILIES_MAX];
     /* the method's parameters (TD_PARAMETERS of collectives/method.h) */

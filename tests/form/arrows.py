@@ -68,7 +68,7 @@ ACYCLIC = ["client/libtorus"]
 # Headers of a folder that every file below that folder may include.
 SHARED = {
     "daemon/core": ["event.h", "action.h", "options.h", "notices.h", "scheduler.h", "core_internal.h",
-                    "recorder.h"],
+                    "recorder.h", "sums.h"],
     "daemon/collectives": ["method.h", "select.h", "registry.h", "grid.h", "permutation.h"],
 }
 

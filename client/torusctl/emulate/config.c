@@ -101,6 +101,8 @@ static void write_settings(const struct emulation *e, uint32_t node, FILE *f)
     /* nodes of one machine share its processors: messages cost more than bytes */
     if (!options_is_set(e, "network.message_overhead"))
         fprintf(f, "[network]\nmessage_overhead = 128KiB\n");
+    if (e->metrics_port)
+        fprintf(f, "[metrics]\nlisten = 127.0.0.1:%u\n", e->metrics_port + node);
     if (has_keys(e))
         fprintf(f, "[security]\nkey = %s/k%u\npeers = %s/peers\n", e->folder, node, e->folder);
     for (int i = 0; i < e->settings_count; i++) {

@@ -127,6 +127,7 @@ const struct ctl_command ctl_command_emulate = {
         "  --link-rate RATE     rate of each direction of a link, such as 5MB/s (routed only)\n"
         "  --link-latency TIME  latency of a link, such as 50us (routed only)\n"
         "  --set SECTION.KEY=VALUE  change a setting of the daemons; may be repeated\n"
+        "  --metrics PORT       metrics of node N at 127.0.0.1, port PORT + N\n"
         "  --keep-going         exit with the code of the ranks even if a daemon ends by itself\n"
         "  --daemon PATH        the torusd to run (default: the one beside torusctl, or in PATH)\n"
         "  --verbose            show the daemons' logs\n"

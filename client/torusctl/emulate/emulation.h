@@ -25,6 +25,7 @@ struct emulation {
     /* options */
     struct td_topology topology;
     uint32_t ranks, ranks_per_node;
+    uint32_t metrics_port; /* of node 0; 0: none */
     bool tcp, verbose, keep_going;
     bool prefixed;                      /* all ranks print, each line after the rank's number */
     const char *settings[SETTINGS_MAX]; /* SECTION.KEY=VALUE */

@@ -28,6 +28,16 @@ static const char *number(const char *text, uint32_t *value)
     return NULL;
 }
 
+static const char *port(const char *text, uint32_t *value)
+{
+    char *end = NULL;
+    unsigned long n = strtoul(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end || n == 0 || n > 65535)
+        return "--metrics needs a port, 1 to 65535";
+    *value = (uint32_t)n;
+    return NULL;
+}
+
 /* add_setting adds a line to the daemons' configuration. It returns NULL or the error. */
 static const char *add_setting(struct emulation *e, const char *key, const char *value)
 {
@@ -72,6 +82,8 @@ static const char *parse_option(struct emulation *e, int argc, char **argv, int 
         return number(value, &e->ranks);
     if (strcmp(name, "--ranks-per-node") == 0)
         return number(value, &e->ranks_per_node);
+    if (strcmp(name, "--metrics") == 0)
+        return port(value, &e->metrics_port);
     if (strcmp(name, "--daemon") == 0) {
         snprintf(e->daemon, sizeof e->daemon, "%s", value);
         return NULL;
@@ -130,6 +142,8 @@ const char *options_parse(struct emulation *e, int argc, char **argv)
     if ((options_is_set(e, "torus.link_rate") || options_is_set(e, "torus.link_latency")) &&
         !options_is_set(e, "torus.fabric"))
         return "--link-rate and --link-latency need --fabric routed";
+    if (e->metrics_port && e->metrics_port + nodes - 1 > 65535)
+        return "--metrics: each node has the next port, and the last one would be above 65535";
     if (e->ranks > TD_JOB_RANKS_MAX)
         return "the number of ranks must be 1 to 16384";
     if (e->ranks_per_node && e->ranks > e->ranks_per_node * nodes) {

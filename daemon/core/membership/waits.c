@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/sums.h"
+
 enum { NEIGHBOURS = 8 }; /* rows that one key may have */
 
 static struct td_waits_job *find(struct td_core *core, uint64_t world)
@@ -114,6 +116,9 @@ void td_waits_segment(struct td_core *core, struct td_communicator *c)
     for (uint32_t rank = 0; core->options.segment_waits && rank < c->group.size; rank++)
         for (uint32_t kind = 1; kind < TD_KIND_MAX; kind++)
             if (core->options.segment_waits(core->options.driver, c->number, rank, kind,
-                                            &charge.last, &charge.ns))
+                                            &charge.last, &charge.ns)) {
                 td_waits_charge(c, rank, kind, &charge);
+                core->sums->kind[kind].segment += charge.last;
+                core->sums->kind[kind].segment_waited_ns += charge.ns;
+            }
 }

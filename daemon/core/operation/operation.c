@@ -8,6 +8,7 @@
 #include "core/membership/communicator_losses.h"
 #include "core/membership/endings.h"
 #include "core/net/inflight.h"
+#include "core/sums.h"
 #include "admission.h"
 #include "approach.h"
 #include "arrival.h"
@@ -243,6 +244,8 @@ static void end_badly(struct td_core *core, struct td_operation *o, bool was_rel
     if (c->index == TD_GROUP_MADE && o->sequence == 0) /* ranks may still come to create it */
         td_endings_note(core, c->instance, TD_ENDING_OF_CREATION, error, text);
     td_waits_failed(core, o->communicator, error, text);
+    if (error < TD_OK && error > -TD_ERRORS)
+        core->sums->failed[-(int)error]++;
     o->error = error;
     note_failure(core, o, error, text);
     if (!was_released)
@@ -417,12 +420,24 @@ static void notify_children(struct td_core *core, struct td_operation *o)
     }
 }
 
+/* add_sums counts an operation that has succeeded. */
+static void add_sums(struct td_core *core, const struct td_operation *o)
+{
+    struct td_kind_sums *sums = &core->sums->kind[o->least.call.kind];
+    td_histogram_add(&sums->duration, core->now - o->started_at);
+    if (o->program.predicted_slots == 0)
+        return;
+    sums->predicted_slots += o->program.predicted_slots;
+    sums->measured_ns += core->now - o->released_at;
+}
+
 static void succeed(struct td_core *core, struct td_operation *o)
 {
     struct td_communicator *c = o->communicator;
     td_operation_transition(o, TD_OPERATION_SUCCEED);
     td_stall_completed(core, o);
     td_recording_done(core, o);
+    add_sums(core, o);
     if (td_call_plans(o->least.call.kind)) {
         o->plan->next = c->plans;
         o->plan->number = o->sequence;
@@ -440,6 +455,8 @@ static void begin(struct td_core *core, struct td_operation *o)
 {
     td_arrival_released(core, o);
     td_recording_release(core, o);
+    o->released_at = core->now;
+    td_histogram_add(&core->sums->kind[o->least.call.kind].skew, core->now - o->started_at);
     if (td_admission_rides(o) && !td_admission_deliver(core, o)) {
         td_operation_fail_busy(core, o);
         return;

@@ -35,6 +35,7 @@ struct td_operation {
     uint64_t by_segment; /* calls of the group before it that went without a request */
     enum td_operation_state state;
     td_time started_at, progress_at;
+    td_time released_at;
     td_err error;
     char *text; /* TD_TEXT_MAX bytes, when error is not TD_OK */
 

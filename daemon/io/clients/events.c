@@ -8,9 +8,7 @@
 
 #define REPEATED_NS ((uint64_t)10000000000)
 
-/* error_name returns the name of an error, as in torus/torus.h without its beginning; NULL: no
- * error. */
-static const char *error_name(td_err error)
+const char *td_events_error_name(td_err error)
 {
     static const char *const names[] = {NULL,          "INVALID",     "NO_MEMORY", "NO_DAEMON",
                                         "PROTOCOL",    "VERSION",     "TIMEOUT",   "MISMATCH",
@@ -74,7 +72,7 @@ static void note_end(struct td_events *e, uint64_t now_ns, const struct td_note 
 void td_events_note(struct td_events *e, uint64_t now_ns, const struct td_note *n, uint64_t lost)
 {
     struct td_log_fields f = {.job = n->job,
-                              .error = error_name(n->error),
+                              .error = td_events_error_name(n->error),
                               .rank = n->rank,
                               .group = n->group,
                               .operation =
@@ -105,7 +103,7 @@ void td_events_reply(struct td_events *e, uint64_t now_ns, uint64_t pid, uint64_
     bool failed = r->error != TD_OK && concerns_operator(r->error);
     struct td_log_fields f = td_log_no_fields;
     if (failed && is_new(e, now_ns, td_hash_bytes(r->text, strlen(r->text)))) {
-        f.error = error_name(r->error);
+        f.error = td_events_error_name(r->error);
         td_log_rated_with(&e->replies, now_ns, TD_LOG_INFO, &f,
                           "%s, told to process %llu of user %llu: %s", f.error,
                           (unsigned long long)pid, (unsigned long long)uid, r->text);

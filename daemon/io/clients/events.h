@@ -21,6 +21,9 @@ struct td_events {
     struct td_log_rate jobs, deaths, failures, replies;
 };
 
+/* td_events_error_name returns the name of an error, as in torus/torus.h without its beginning;
+ * NULL: no error. */
+const char *td_events_error_name(td_err error);
 /* td_events_note logs a note of the core. lost: notes that were lost before it. */
 void td_events_note(struct td_events *events, uint64_t now_ns, const struct td_note *note,
                     uint64_t lost);

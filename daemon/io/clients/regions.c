@@ -116,6 +116,14 @@ uint32_t td_regions_most(void)
     return maps > 2 * OTHER_MAPS ? maps - OTHER_MAPS : maps / 2;
 }
 
+uint64_t td_regions_bytes(const struct td_regions *r)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < r->count; i++)
+        bytes += r->region[i].base ? r->region[i].bytes : 0;
+    return bytes;
+}
+
 /* let_go closes the descriptor of a region that is mapped: that frees no memory yet. */
 static void let_go(struct region *g)
 {

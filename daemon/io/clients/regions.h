@@ -28,6 +28,8 @@ struct td_regions *td_regions_create(uint64_t scratch_bytes, uint64_t uid_bytes_
 void td_regions_unmap_on(struct td_regions *regions, struct td_closer *closer);
 /* td_regions_most returns how many regions the kernel's limit of maps (vm.max_map_count) allows. */
 uint32_t td_regions_most(void);
+/* td_regions_bytes returns the bytes of all regions that are mapped, scratch included. */
+uint64_t td_regions_bytes(const struct td_regions *regions);
 void td_regions_destroy(struct td_regions *regions);
 /* td_regions_map maps the file for a client of uid. On an error *text is a sentence. It does not
  * close fd. */

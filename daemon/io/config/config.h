@@ -27,8 +27,11 @@ struct td_config {
     bool segments;   /* processes of groups on one node share memory for short calls */
     struct td_settings settings;
     uint32_t workers;
-    uint8_t effort;     /* enum td_fft_effort */
-    int64_t measure_ns; /* time limit of measuring one plan */
+    char metrics_listen[64]; /* address:port of the metrics; empty: there are none */
+    bool metrics_anyone;     /* it need not be an address of loopback */
+    bool metrics_jobs;       /* they name jobs, and there is a page for people */
+    uint8_t effort;          /* enum td_fft_effort */
+    int64_t measure_ns;      /* time limit of measuring one plan */
     enum td_log_level log_level;
     uint64_t set; /* a bit for each key (config_keys.h) that the files set */
 };

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "address.h"
 #include "config_keys.h"
 #include "base/bits.h"
 #include "hosts.h"
@@ -263,6 +264,22 @@ static bool set_absent(struct td_config_reader *r)
            td_config_fail(r, "absent = %s names all nodes: at least one must be in use", text);
 }
 
+/* check_metrics refuses an address that other hosts reach, unless anyone may read the metrics. */
+static bool check_metrics(struct td_config_reader *r)
+{
+    const struct td_config *c = r->config;
+    struct td_address address;
+    if (!c->metrics_listen[0] || c->metrics_anyone ||
+        !td_address_parse(c->metrics_listen, &address) || address.is_loopback)
+        return true;
+    at(r, "metrics", "listen");
+    return td_config_fail(r,
+                          "listen = %s: other hosts reach this address, and HTTP does not say who "
+                          "asks: use an address of this host alone, such as 127.0.0.1:9817, or set "
+                          "anyone = yes in [metrics]",
+                          c->metrics_listen);
+}
+
 bool td_config_check(struct td_config_reader *r, const char *host)
 {
     struct td_config *c = r->config;
@@ -305,5 +322,5 @@ bool td_config_check(struct td_config_reader *r, const char *host)
     }
     return check_places(r, endpoints ? "endpoints" : "hosts") && set_node(r, &list) &&
            set_listen(r, hosts != NULL, port) && set_absent(r) && check_security(r) &&
-           check_settings(r);
+           check_metrics(r) && check_settings(r);
 }

@@ -30,14 +30,14 @@ static bool has_directory(const char *key, const char *path, char *text, size_t 
     return false;
 }
 
-/* has_address returns true if a socket can be bound to a numeric address. ZeroMQ also accepts *
- * and names of interfaces, which are not looked at. */
-static bool has_address(const char *endpoint, char *text, size_t text_bytes)
+/* has_address returns true if a socket can be bound to the numeric address `begin` of a value of
+ * listen. ZeroMQ also accepts * and names of interfaces, which are not looked at. */
+static bool has_address(const char *endpoint, const char *begin, char *text, size_t text_bytes)
 {
     char address[256];
     struct sockaddr_in v4 = {.sin_family = AF_INET};
     struct sockaddr_in6 v6 = {.sin6_family = AF_INET6};
-    const char *begin = endpoint + strlen("tcp://"), *colon = strrchr(begin, ':');
+    const char *colon = strrchr(begin, ':');
     size_t length = colon ? (size_t)(colon - begin) : strlen(begin);
     if (length >= 2 && begin[0] == '[' && begin[length - 1] == ']') {
         begin++;
@@ -67,10 +67,13 @@ bool td_config_host(const struct td_config *config, char *text, size_t text_byte
 {
     if (!has_directory("socket", config->socket, text, text_bytes))
         return false;
+    if (config->metrics_listen[0] &&
+        !has_address(config->metrics_listen, config->metrics_listen, text, text_bytes))
+        return false;
     if (config->topology.nodes == 1)
         return true; /* it has no peers, and listens to none */
     if (strncmp(config->listen, "tcp://", strlen("tcp://")) == 0)
-        return has_address(config->listen, text, text_bytes);
+        return has_address(config->listen, config->listen + strlen("tcp://"), text, text_bytes);
     if (strncmp(config->listen, "ipc://", strlen("ipc://")) == 0)
         return has_directory("listen", config->listen + strlen("ipc://"), text, text_bytes);
     return true;

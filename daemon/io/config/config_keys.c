@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config_keys.h"
+#include "address.h"
 #include "base/bits.h"
 #include "base/hash.h"
 #include "base/quantity.h"
@@ -134,6 +135,18 @@ static bool read_directory(struct td_config_reader *r, const struct td_config_ke
                            const char *value)
 {
     return read_path(r, k, value, sizeof r->config->state_directory);
+}
+
+static bool read_address(struct td_config_reader *r, const struct td_config_key *k,
+                         const char *value)
+{
+    struct td_address address;
+    if (strlen(value) < sizeof r->config->metrics_listen && td_address_parse(value, &address)) {
+        strcpy(field(r, k), value);
+        return true;
+    }
+    return td_config_fail(r, "%s = %s: expected address:port, such as 127.0.0.1:9817 or [::1]:9817",
+                          k->name, value);
 }
 
 static bool read_group(struct td_config_reader *r, const struct td_config_key *k, const char *value)
@@ -301,6 +314,9 @@ static const struct td_config_key keys[] = {
     {"fft", "effort", read_choice, FIELD(effort), false, "estimate|measure|patient|wisdom"},
     {"fft", "measure_timeout", read_measure, FIELD(measure_ns), false, NULL},
     {"log", "level", read_level, 0, false, NULL},
+    {"metrics", "listen", read_address, FIELD(metrics_listen), false, NULL},
+    {"metrics", "anyone", read_bool, FIELD(metrics_anyone), false, NULL},
+    {"metrics", "jobs", read_bool, FIELD(metrics_jobs), false, NULL},
     {"trace", "events", read_count, FIELD(settings.trace_events), false, NULL},
 };
 enum { KEYS = sizeof keys / sizeof keys[0] };

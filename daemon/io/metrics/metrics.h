@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* metrics: what the daemon tells monitoring over HTTP ([metrics] listen): metrics at /metrics.
+ *
+ * A thread of its own serves HTTP (http.h). It asks the loop for a text, which the loop makes
+ * between two steps, at most every TD_METRICS_AGE_MS; all requests in between get the same text. A
+ * client of HTTP therefore never delays the loop by more than that.
+ * Owns: the server, the texts. Borrows: the parts of the driver. */
+#ifndef TD_IO_METRICS_METRICS_H
+#define TD_IO_METRICS_METRICS_H
+
+#include "facts.h"
+
+enum { TD_METRICS_AGE_MS = 250 };
+
+struct td_metrics;
+
+/* td_metrics_create returns NULL without memory. */
+struct td_metrics *td_metrics_create(const struct td_metrics_sources *sources);
+/* td_metrics_listen starts the server, or returns false with a sentence in why. */
+bool td_metrics_listen(struct td_metrics *metrics, char *why, size_t why_bytes);
+/* td_metrics_stop ends the server; td_metrics_free follows once the loop has closed its handles.
+ * Both accept NULL. */
+void td_metrics_stop(struct td_metrics *metrics);
+void td_metrics_free(struct td_metrics *metrics);
+
+#endif
