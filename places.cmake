@@ -20,12 +20,20 @@ foreach(name sbindir libdir libexecdir datadir includedir mandir)
     cmake_path(ABSOLUTE_PATH ${name}_full BASE_DIRECTORY "${CMAKE_INSTALL_PREFIX}" NORMALIZE)
 endforeach()
 
+# ProtectHome= and PrivateTmp= hide these folders from the services: they see the installation alone,
+# whoever may enter the folders above it.
+set(home "ProtectHome=yes")
+if(CMAKE_INSTALL_PREFIX MATCHES "^/(home|root|run/user|tmp|var/tmp)(/|$)")
+    set(home "ProtectHome=tmpfs\nBindReadOnlyPaths=${CMAKE_INSTALL_PREFIX}")
+endif()
+
 # place installs FILE as FOLDER/NAME, with the paths of this installation. PROGRAM: an executable one.
 function(place file folder name)
     file(READ "${file}" text)
     string(REPLACE "/usr/sbin/" "${sbindir_full}/" text "${text}")
     string(REPLACE "/usr/libexec/" "${libexecdir_full}/" text "${text}")
     string(REPLACE "/etc/torusd" "${configuration}" text "${text}")
+    string(REPLACE "ProtectHome=yes" "${home}" text "${text}")
     string(REPLACE "@prefix@" "${CMAKE_INSTALL_PREFIX}" text "${text}")
     string(REPLACE "@libdir@" "${libdir_full}" text "${text}")
     string(REPLACE "@includedir@" "${includedir_full}" text "${text}")
@@ -41,11 +49,10 @@ function(place file folder name)
 endfunction()
 
 set(lib "${CMAKE_INSTALL_PREFIX}/lib") # systemd reads this folder, whatever libdir is
-place("${source}/systemd/torusd.service" "${lib}/systemd/system" torusd.service)
-place("${source}/systemd/torusd@.service" "${lib}/systemd/system" torusd@.service)
-place("${source}/systemd/torusd-emulated.target" "${lib}/systemd/system" torusd-emulated.target)
-place("${source}/systemd/torusd-plans.socket" "${lib}/systemd/system" torusd-plans.socket)
-place("${source}/systemd/torusd-plans@.service" "${lib}/systemd/system" torusd-plans@.service)
+foreach(unit torusd.service torusd@.service torusd.socket torusd-emulated.target torusd-plans.socket
+        torusd-plans@.service)
+    place("${source}/systemd/${unit}" "${lib}/systemd/system" ${unit})
+endforeach()
 place("${source}/systemd/torusd.sysusers" "${lib}/sysusers.d" torusd.conf)
 place("${source}/systemd/torusd.tmpfiles" "${lib}/tmpfiles.d" torusd.conf)
 # Slurm: the files in share are examples.

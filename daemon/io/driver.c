@@ -11,6 +11,7 @@
 #include "collectives/select.h"
 #include "collectives/terms.h"
 #include "compute/fft/fft.h"
+#include "core/blocked.h"
 #include "io/clients/clients.h"
 #include "io/clients/process.h"
 #include "io/clients/segments.h"
@@ -20,13 +21,13 @@
 #include "io/control/peers_early.h"
 #include "io/control/peers_express.h"
 #include "io/control/peers_link.h"
-#include "io/control/peers_reload.h"
 #include "io/control/peers_send.h"
 #include "io/metrics/metrics.h"
 #include "io/plans/plans.h"
 #include "host.h"
 #include "loop.h"
 #include "notify.h"
+#include "reload.h"
 #include "workers.h"
 #include "wire/client.h"
 
@@ -40,6 +41,7 @@ enum {
 
 struct driver {
     struct td_loop loop;
+    struct td_config *config; /* of the loop; a reload changes it */
     struct td_clients *clients;
     struct td_workers *workers;
     struct td_metrics *metrics; /* NULL: [metrics] listen is not set */
@@ -49,6 +51,7 @@ struct driver {
     uv_signal_t term, interrupt, hangup;
     uv_poll_t watch; /* its end of file stops the daemon at once */
     bool stopping;
+    char to_do[TD_RELOAD_TEXT]; /* what the last reload left to do */
 };
 
 /* ---- upcalls of the loop ---- */
@@ -145,10 +148,8 @@ static void send_status(struct driver *d)
     const struct td_topology *t = &loop->config->topology;
     uint32_t place[TD_DIMENSIONS_MAX];
     struct td_usage counts;
-    char text[400], shape[128], at[80] = "";
+    char text[600], blocked[300] = "", shape[128], at[80] = "";
     d->status_sent = td_loop_now();
-    if (d->stopping) /* the status already says so */
-        return;
     td_topology_print(t, shape, sizeof shape);
     td_topology_coordinates(t, loop->config->node, place);
     for (uint32_t i = 0, length = 0; i < t->dimensions && length < sizeof at; i++)
@@ -156,12 +157,16 @@ static void send_status(struct driver *d)
             (uint32_t)snprintf(at + length, sizeof at - length, "%s%u", i ? "," : "", place[i]);
     td_core_usage(loop->core, &counts);
     uint32_t clients = td_clients_count(d->clients);
+    bool waits = td_core_blocked(loop->core, d->status_sent, blocked, sizeof blocked);
     snprintf(text, sizeof text,
-             "node %u (%s) of %s: %u of %u peers up, %u client%s, %llu group%s, %llu operation%s",
-             loop->config->node, at, shape, td_peers_up(loop->peers), td_peers_wanted(loop->peers),
-             clients, clients == 1 ? "" : "s", (unsigned long long)counts.groups,
+             "%snode %u (%s) of %s: %u of %u peers up, %u client%s, %llu group%s, %llu "
+             "operation%s%s%s%s%s",
+             d->stopping ? "draining: " : "", loop->config->node, at, shape,
+             td_peers_up(loop->peers), td_peers_wanted(loop->peers), clients,
+             clients == 1 ? "" : "s", (unsigned long long)counts.groups,
              counts.groups == 1 ? "" : "s", (unsigned long long)counts.operations,
-             counts.operations == 1 ? "" : "s");
+             counts.operations == 1 ? "" : "s", waits ? "; " : "", blocked, d->to_do[0] ? "; " : "",
+             d->to_do);
     td_notify_status(text);
 }
 
@@ -210,8 +215,8 @@ static void on_overdue(uv_timer_t *timer)
 
 static void on_drain(uv_timer_t *timer)
 {
-    (void)timer;
     td_notify_draining(DRAIN_S);
+    send_status(timer->data);
 }
 
 static void on_term(uv_signal_t *handle, int number)
@@ -236,7 +241,10 @@ static void on_hangup(uv_signal_t *handle, int number)
 {
     struct driver *d = handle->data;
     (void)number;
-    td_peers_reload(d->loop.peers);
+    if (d->stopping)
+        return;
+    td_reload(d->config, &d->loop, d->clients, d->to_do);
+    send_status(d);
 }
 
 static void on_watch(uv_poll_t *poll, int error, int events)
@@ -445,10 +453,10 @@ static void serve(struct driver *d)
     uv_run(&d->loop.uv, UV_RUN_DEFAULT);
 }
 
-int td_driver_run(const struct td_config *config, int watch_fd)
+int td_driver_run(struct td_config *config, int watch_fd)
 {
     static const struct td_loop_upcalls upcalls = {execute, note, executed, region_lost, handled};
-    struct driver d = {.stopping = false};
+    struct driver d = {.config = config};
     char why[512] = "";
     signal(SIGPIPE, SIG_IGN);
     signal(SIGHUP, SIG_IGN); /* until the daemon serves */

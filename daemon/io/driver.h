@@ -7,7 +7,8 @@
 struct td_config;
 
 /* td_driver_run serves until a signal stops it, and returns the exit code. End of file on watch_fd,
- * a pipe or -1, stops it at once, without completing running operations. */
-int td_driver_run(const struct td_config *config, int watch_fd);
+ * a pipe or -1, stops it at once, without completing running operations. SIGHUP changes `config`.
+ */
+int td_driver_run(struct td_config *config, int watch_fd);
 
 #endif

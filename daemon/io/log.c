@@ -52,6 +52,11 @@ void td_log_init(enum td_log_level level, const char *line_name)
     td_log_journal(stderr_is_journal() ? "/run/systemd/journal/socket" : NULL);
 }
 
+void td_log_level(enum td_log_level most)
+{
+    level_max = most;
+}
+
 /* add_field appends FIELD=value. A value has no newline in this form of the protocol. It returns
  * false if it does not fit. */
 static bool add_field(char *entry, size_t size, size_t *length, const char *field,

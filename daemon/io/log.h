@@ -26,6 +26,8 @@ extern const struct td_log_fields td_log_no_fields;
 /* td_log_init sets the highest level that is printed, and the name at the beginning of lines. If
  * stderr is a stream to the journal, lines go to the journal's socket. */
 void td_log_init(enum td_log_level most, const char *name);
+/* td_log_level changes that level. */
+void td_log_level(enum td_log_level most);
 /* td_log_journal sends lines to the socket of a journal at this path from now on; NULL: to none. */
 void td_log_journal(const char *path);
 void td_log(enum td_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));

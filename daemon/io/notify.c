@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <systemd/sd-daemon.h>
+#include <time.h>
 #include <unistd.h>
 
 /* send_now sends without blocking. sd_notify blocks if its reader does not read, which would stall
@@ -42,9 +43,26 @@ void td_notify_ready(void)
     sd_notify(0, "READY=1");
 }
 
+static bool reload_ends; /* READY=1 is due */
+
+void td_notify_reloading(void)
+{
+    char line[64];
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    snprintf(line, sizeof line, "RELOADING=1\nMONOTONIC_USEC=%llu",
+             (unsigned long long)now.tv_sec * 1000000 + (unsigned long long)now.tv_nsec / 1000);
+    reload_ends = send_now(line);
+}
+
+void td_notify_reloaded(void)
+{
+    reload_ends = reload_ends && !send_now("READY=1");
+}
+
 void td_notify_stopping(void)
 {
-    send_now("STOPPING=1\nSTATUS=draining");
+    send_now("STOPPING=1");
 }
 
 void td_notify_draining(unsigned seconds)
@@ -58,6 +76,7 @@ void td_notify_status(const char *text)
 {
     static char last[300];
     char line[310];
+    td_notify_reloaded();
     if (strncmp(text, last, sizeof last - 1) == 0)
         return;
     snprintf(line, sizeof line, "STATUS=%.*s", (int)sizeof last - 1, text);

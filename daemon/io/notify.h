@@ -9,6 +9,10 @@
 /* td_notify_enabled returns true if a service manager reads the messages. */
 bool td_notify_enabled(void);
 void td_notify_ready(void);
+/* td_notify_reloading and td_notify_reloaded enclose a reload. If the manager cannot read the end
+ * at once, the next td_notify_status repeats it. */
+void td_notify_reloading(void);
+void td_notify_reloaded(void);
 void td_notify_stopping(void);
 /* td_notify_draining asks the service manager for `seconds` more, from now on, to stop in. */
 void td_notify_draining(unsigned seconds);

@@ -13,6 +13,7 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <systemd/sd-daemon.h>
 #include <unistd.h>
 
 #include "wire/key.h"
@@ -124,7 +125,25 @@ void write_config(uint32_t node, const char *more)
     fclose(f);
 }
 
+/* pass_listener makes a socket the one that LISTEN_FDS announces. */
+static void pass_listener(int listener)
+{
+    char self[16];
+    snprintf(self, sizeof self, "%d", (int)getpid());
+    setenv("LISTEN_PID", self, 1);
+    setenv("LISTEN_FDS", "1", 1);
+    if (listener == SD_LISTEN_FDS_START)
+        fcntl(listener, F_SETFD, 0);
+    else
+        dup2(listener, SD_LISTEN_FDS_START);
+}
+
 void start_daemon(uint32_t node)
+{
+    start_daemon_with(node, -1);
+}
+
+void start_daemon_with(uint32_t node, int listener)
 {
     char config[128], notify[128], log[128];
     snprintf(config, sizeof config, "%s/c%u", folder, node);
@@ -135,6 +154,8 @@ void start_daemon(uint32_t node)
         setenv("NOTIFY_SOCKET", notify, 1);
         int fd = open(log, O_WRONLY | O_CREAT | O_APPEND, 0600);
         dup2(fd, 2);
+        if (listener >= 0)
+            pass_listener(listener);
         struct rlimit most = {.rlim_cur = descriptors, .rlim_max = descriptors};
         if (descriptors && setrlimit(RLIMIT_NOFILE, &most) != 0)
             _exit(127);

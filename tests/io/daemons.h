@@ -41,6 +41,8 @@ void start(uint32_t count, const char *more);
 void prepare(uint32_t count);
 void start_all(const char *more);
 void start_daemon(uint32_t node);
+/* start_daemon_with passes it the socket `listener`, as systemd does; -1: none. */
+void start_daemon_with(uint32_t node, int listener);
 void write_config(uint32_t node, const char *more);
 /* make_key makes a key pair for a node, with its secret in the file NAME<node> of the folder, and
  * writes the digits of the public key. print_place writes the coordinates of a node. */

@@ -160,7 +160,7 @@ static void malformed_files_change_nothing(void **state)
     fputs("1 zz\n", f);
     fclose(f);
     kill(daemon_pid[0], SIGHUP);
-    wait_logged(0, "all keys stay as they were: ");
+    wait_logged(0, "all settings stay as they were: ");
     assert_int_equal(logged(0, "/peers:4: "), 1);
     barrier_all(g, NODES);
     assert_int_equal(logged(0, "is down"), 0);

@@ -5,7 +5,9 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -121,9 +123,108 @@ static void observers_see_the_jobs_of_others(void **state)
     stop();
 }
 
+/* A reload is enclosed by RELOADING=1 and READY=1; the log says what it has changed. */
+static void a_reload_takes_up_what_it_can_and_names_what_needs_a_restart(void **state)
+{
+    (void)state;
+    start(1, "");
+    write_config(0, "[log]\nlevel = warning\n[limits]\nclients = 77\n[node]\nsegments = no\n");
+    assert_int_equal(kill(daemon_pid[0], SIGHUP), 0);
+    wait_line("RELOADING=1\nMONOTONIC_USEC=");
+    wait_line("READY=1");
+    wait_line("; a restart is needed for node.segments, limits.clients");
+    assert_int_equal(logged(0, "need a restart: node.segments, limits.clients"), 1);
+    assert_int_equal(logged(0, "reloaded "), 0); /* the level is warning by then */
+    write_config(0, "[log]\nlevel = info\n");
+    assert_int_equal(kill(daemon_pid[0], SIGHUP), 0);
+    wait_line("READY=1");
+    assert_int_equal(logged(0, "changed: log.level"), 1);
+    stop();
+}
+
+static void a_file_with_an_error_changes_nothing(void **state)
+{
+    (void)state;
+    start(1, "");
+    write_config(0, "[log]\nlevel = error\n[limits]\nclients = many\n");
+    assert_int_equal(kill(daemon_pid[0], SIGHUP), 0);
+    wait_line("RELOADING=1");
+    wait_line("READY=1");
+    wait_line("; reload refused: ");
+    assert_int_equal(logged(0, "clients = many: expected a whole number"), 1);
+    write_config(0, "");
+    assert_int_equal(kill(daemon_pid[0], SIGHUP), 0);
+    wait_line("READY=1");
+    assert_int_equal(logged(0, "no changes"), 1); /* the level was not taken up before */
+    stop();
+}
+
+/* listener makes a socket in the folder, as a socket unit does. */
+static int listener(const char *name)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    snprintf(at.sun_path, sizeof at.sun_path, "%s/%s", folder, name);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    assert_true(fd >= 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof at), 0);
+    assert_int_equal(listen(fd, 16), 0);
+    return fd;
+}
+
+/* A process that connects before the daemon runs, or while it is restarted, waits and is served. */
+static void processes_wait_at_a_socket_that_the_manager_keeps(void **state)
+{
+    char path[128];
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    torus_context *c[1];
+    torus_group *g[1];
+    (void)state;
+    prepare(1);
+    write_config(0, "");
+    int fd = listener("s0"), early = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    snprintf(path, sizeof path, "%s/s0", folder);
+    strcpy(at.sun_path, path);
+    assert_int_equal(connect(early, (struct sockaddr *)&at, sizeof at), 0);
+    start_daemon_with(0, fd);
+    wait_ready(1);
+    wait_line(", 1 client, "); /* it connected before the daemon was there */
+    join_all(c, g, 1);
+    close_all(c, 1);
+    close(early);
+    assert_int_equal(kill(daemon_pid[0], SIGTERM), 0);
+    assert_int_equal(waitpid(daemon_pid[0], NULL, 0), daemon_pid[0]);
+    daemon_pid[0] = 0;
+    assert_int_equal(unlink(path), 0); /* the manager's, not the daemon's */
+    close(fd);
+    stop();
+}
+
+static void a_socket_at_another_path_is_refused(void **state)
+{
+    char path[128];
+    int status = 0;
+    (void)state;
+    prepare(1);
+    int fd = listener("other");
+    write_config(0, "");
+    start_daemon_with(0, fd);
+    assert_int_equal(waitpid(daemon_pid[0], &status, 0), daemon_pid[0]);
+    daemon_pid[0] = 0;
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+    assert_int_equal(logged(0, "the socket that systemd passed is not "), 1);
+    snprintf(path, sizeof path, "%s/other", folder);
+    assert_int_equal(unlink(path), 0);
+    close(fd);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(a_reload_takes_up_what_it_can_and_names_what_needs_a_restart,
+                                  clean_up),
+        cmocka_unit_test_teardown(a_file_with_an_error_changes_nothing, clean_up),
+        cmocka_unit_test_teardown(processes_wait_at_a_socket_that_the_manager_keeps, clean_up),
+        cmocka_unit_test_teardown(a_socket_at_another_path_is_refused, clean_up),
         cmocka_unit_test_teardown(the_loop_feeds_the_watchdog, clean_up),
         cmocka_unit_test_teardown(a_daemon_that_drains_asks_for_time, clean_up),
         cmocka_unit_test_teardown(observers_see_the_jobs_of_others, clean_up),

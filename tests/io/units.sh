@@ -6,13 +6,14 @@ set -eu
 command -v systemd-analyze >/dev/null || { echo 'skipped: there is no systemd-analyze'; exit 77; }
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-for unit in torusd.service torusd@.service torusd-plans@.service torusd-plans.socket torusd-emulated.target; do
+for unit in torusd.service torusd@.service torusd-plans@.service torusd.socket torusd-plans.socket \
+    torusd-emulated.target; do
     sed -e "s|/usr/sbin/torusd|$2|" -e '/^Documentation=/d' "$1/systemd/$unit" >"$folder/$unit"
 done
 cp "$folder/torusd@.service" "$folder/torusd@n0.service"
 cp "$folder/torusd-plans@.service" "$folder/torusd-plans@0.service"
 said=$(cd "$folder" && systemd-analyze verify --man=no ./torusd.service ./torusd@n0.service \
-    ./torusd-plans@0.service ./torusd-plans.socket ./torusd-emulated.target 2>&1 | grep -F "$folder" || true)
+    ./torusd-plans@0.service ./torusd.socket ./torusd-plans.socket ./torusd-emulated.target 2>&1 | grep -F "$folder" || true)
 [ -z "$said" ] || { echo "$said"; exit 1; }
 # the sandbox stays as tight as it is; 1.3 is made of the network, the uids of clients and /proc
 exposed() { # UNIT TENTHS

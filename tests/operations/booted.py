@@ -22,7 +22,9 @@ START = """
 hostname torus-boot
 ip link set lo up
 mount -t proc proc "$1/proc"
-mount -t sysfs sysfs "$1/sys"
+mount --bind "$1/proc/sys" "$1/proc/sys"
+mount -o remount,bind,ro "$1/proc/sys"
+mount -t sysfs -o ro sysfs "$1/sys"
 mountpoint -q "$1/sys/fs/cgroup" || mount -t tmpfs tmpfs "$1/sys/fs/cgroup"
 mount -t cgroup2 cgroup2 "$1/sys/fs/cgroup"
 mount -t tmpfs -o mode=755 tmpfs "$1/dev"

@@ -16,7 +16,7 @@
 #include "closer.h"
 #include "events.h"
 #include "io/acceptor.h"
-#include "io/unix.h"
+#include "listener.h"
 #include "observers.h"
 #include "process.h"
 #include "segments.h"
@@ -64,6 +64,7 @@ struct td_clients {
     struct td_loop *loop;
     struct td_closer *closer;
     struct td_acceptor acceptor;
+    bool passed; /* the service manager owns the path of the socket */
     struct td_observers observers;
     uv_timer_t sweep; /* runs while a connection is closing */
     size_t waiting_bytes;
@@ -452,6 +453,11 @@ void td_clients_note(struct td_clients *c, const struct td_note *note, uint64_t 
     td_events_note(&c->events, td_loop_now(), note, lost);
 }
 
+void td_clients_observe(struct td_clients *c)
+{
+    c->observers = td_observers_find(c->loop->config->observers);
+}
+
 void td_clients_tick(struct td_clients *c)
 {
     td_events_tick(&c->events, td_loop_now());
@@ -519,38 +525,6 @@ uint32_t td_clients_count(const struct td_clients *c)
 
 /* ---- life ---- */
 
-/* make_parent creates the socket's folder, like RuntimeDirectory= of systemd. */
-static void make_parent(const char *path)
-{
-    char folder[128];
-    snprintf(folder, sizeof folder, "%s", path);
-    char *slash = strrchr(folder, '/');
-    if (slash && slash != folder) {
-        *slash = '\0';
-        mkdir(folder, 0755);
-    }
-}
-
-static int listen_on(const char *path, char *why, size_t why_bytes)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
-    char text[200];
-    if (!td_unix_clear(path, SOCK_SEQPACKET, text, sizeof text)) {
-        snprintf(why, why_bytes, "cannot listen for clients: %s, or set socket in [node]", text);
-        return -1;
-    }
-    make_parent(path);
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof address) == 0 &&
-        chmod(path, 0666) == 0 && listen(fd, 128) == 0)
-        return fd;
-    snprintf(why, why_bytes, "cannot listen on %s: %s", path, strerror(errno));
-    if (fd >= 0)
-        close(fd);
-    return -1;
-}
-
 /* spare_descriptors returns how many descriptors clients may not take: a quarter at most. */
 static int spare_descriptors(void)
 {
@@ -576,7 +550,7 @@ struct td_clients *td_clients_create(struct td_loop *loop, char *why, size_t why
     td_regions_unmap_on(loop->regions, c->closer);
     uv_timer_init(&loop->uv, &c->sweep);
     c->sweep.data = c;
-    int fd = listen_on(loop->config->socket, why, why_bytes);
+    int fd = td_listener_open(loop->config->socket, &c->passed, why, why_bytes);
     if (fd >= 0 && td_acceptor_start(&c->acceptor, &loop->uv, fd, "clients", spare_descriptors(),
                                      on_connect, c))
         return c;
@@ -600,7 +574,8 @@ void td_clients_stop(struct td_clients *c)
         }
     td_events_end(&c->events);
     td_log_rate_end(&c->expelled_log, TD_LOG_WARNING, "turned away processes");
-    unlink(c->loop->config->socket);
+    if (!c->passed)
+        unlink(c->loop->config->socket);
     td_acceptor_stop(&c->acceptor, NULL);
     td_closer_stop(c->closer);
     uv_close((uv_handle_t *)&c->sweep, NULL);

@@ -14,6 +14,8 @@ void td_clients_stop(struct td_clients *clients);
 void td_clients_free(struct td_clients *clients);
 void td_clients_reply(struct td_clients *clients, uint32_t client, const struct td_reply *reply);
 void td_clients_close(struct td_clients *clients, uint32_t client);
+/* td_clients_observe takes up a new group of observers. It applies to new connections. */
+void td_clients_observe(struct td_clients *clients);
 /* td_clients_note logs a note of the core, before the replies of the same step; lost: notes that
  * were lost before it. td_clients_tick says now and then how many lines were suppressed. */
 void td_clients_note(struct td_clients *clients, const struct td_note *note, uint64_t lost);

@@ -19,6 +19,8 @@ td_err td_config_load(struct td_config *config, const char *file, const char *ho
         snprintf(text, text_bytes, "%s: no memory", file);
         return TD_ERR_NO_MEMORY;
     }
+    config->file = file;
+    config->host = host;
     td_settings_default(&config->settings);
     config->settings.trace_events = 8192;
     config->express = true;

@@ -12,6 +12,7 @@
 enum td_streams { TD_STREAMS_ENCRYPT, TD_STREAMS_AUTHENTICATE };
 
 struct td_config {
+    const char *file, *host; /* borrowed: what td_config_load read, and for which host */
     struct td_topology topology;
     uint32_t node;
     char *endpoints[TD_NODES_MAX]; /* [topology.nodes] control endpoint of each node */
@@ -37,7 +38,8 @@ struct td_config {
 };
 
 /* td_config_load reads FILE and FILE.d/ *.conf. `host` is this machine's name, which determines the
- * node's place in a host list. On TD_ERR_INVALID *text (of text_bytes) is a sentence. */
+ * node's place in a host list. Both must live as long as the configuration. On TD_ERR_INVALID *text
+ * (of text_bytes) is a sentence. */
 td_err td_config_load(struct td_config *config, const char *file, const char *host, char *text,
                       size_t text_bytes);
 /* td_config_default writes the path of the configuration of this executable: in its prefix if it is

@@ -389,6 +389,16 @@ bool td_config_section_known(const char *section)
     return false;
 }
 
+bool td_config_key_reloads(const struct td_config_key *key)
+{
+    static const char *const names[][2] = {
+        {"node", "observers"}, {"security", "key"}, {"security", "peers"}, {"log", "level"}};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(key->section, names[i][0]) == 0 && strcmp(key->name, names[i][1]) == 0)
+            return true;
+    return false;
+}
+
 /* ---- values for people ---- */
 
 const struct td_config_key *td_config_key_at(size_t index)

@@ -25,32 +25,22 @@ static void end_revoked(struct td_peer *p)
         td_peer_end(p, why, RETRY_MS);
 }
 
-void td_peers_reload(struct td_peers *peers)
+void td_peers_reload(struct td_peers *peers, struct td_security *fresh)
 {
-    const struct td_config *config = peers->loop->config;
-    struct td_security fresh = {.keyed = false};
-    char text[600], digits[TD_KEY_TEXT];
-    if (!peers->security->keyed) {
-        td_log(TD_LOG_INFO, "SIGHUP: this daemon has no keys to read again");
-        return;
-    }
-    if (!td_security_load(&fresh, config->key_file, config->peers_file, &config->topology,
-                          config->node, text, sizeof text)) {
-        td_log(TD_LOG_ERROR, "all keys stay as they were: %s", text);
-        return;
-    }
+    char digits[TD_KEY_TEXT];
     bool changed =
-        memcmp(fresh.public_key, peers->security->public_key, sizeof fresh.public_key) != 0;
+        memcmp(fresh->public_key, peers->security->public_key, sizeof fresh->public_key) != 0;
     td_security_free(&peers->reloaded);
-    peers->reloaded = fresh;
+    peers->reloaded = *fresh;
     peers->security = &peers->reloaded;
-    td_key_wipe(fresh.secret, sizeof fresh.secret);
+    td_key_wipe(fresh->secret, sizeof fresh->secret);
+    *fresh = (struct td_security){.keyed = false};
     td_key_print(peers->security->public_key, digits);
     td_log(TD_LOG_INFO, "the keys were read again: %u keys of peers; this node has %s%.*s",
            peers->security->peers, changed ? "a new one, " : "", TD_KEY_PREFIX, digits);
     if (changed)
         td_peers_replace_router(peers);
     td_peers_renew_holders(peers);
-    for (uint32_t n = 0; n < config->topology.nodes; n++)
+    for (uint32_t n = 0; n < peers->loop->config->topology.nodes; n++)
         end_revoked(&peers->peer[n]);
 }

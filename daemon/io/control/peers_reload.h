@@ -5,9 +5,9 @@
 
 #include "peers.h"
 
-/* td_peers_reload reads this node's key and the list of peers again. If one of the two files is
- * malformed, all keys stay as they are. Links of keys that are not in the list any more end. With a
- * new key of this node, its peers connect again; its own links to them stay. */
-void td_peers_reload(struct td_peers *peers);
+/* td_peers_reload takes up this node's key and the list of peers, which a daemon with keys has read
+ * again, and empties *fresh. Links of keys that are not in the list any more end. With a new key of
+ * this node, its peers connect again; its own links to them stay. */
+void td_peers_reload(struct td_peers *peers, struct td_security *fresh);
 
 #endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the status line says this node waits for: core/blocked.h. */
+#include "node.h"
+
+#include "core/blocked.h"
+#include "core/core.h"
+#include "core/net/link.h"
+
+enum { GROUP = 3 };
+static const uint64_t SECOND = 1000000000;
+
+static char text[300];
+
+static bool blocked(void)
+{
+    text[0] = '\0';
+    return td_core_blocked(node.core, node.core->now, text, sizeof text);
+}
+
+static void a_node_without_operations_is_not_blocked(void **state)
+{
+    (void)state;
+    node_begin("1", 0, NULL);
+    assert_false(blocked());
+    node_end();
+}
+
+static void the_rank_that_has_not_called_is_named_with_its_node_and_user(void **state)
+{
+    (void)state;
+    node_begin("3", 0, NULL);
+    struct td_communicator *c = node_group(GROUP);
+    node_call(c, -1);
+    struct td_message m = {.kind = TD_MESSAGE_ARRIVE, .instance = c->instance, .group = c->index};
+    m.u.arrive.least = m.u.arrive.greatest = node_barrier(1);
+    node_message(1, &m);
+    node.core->now += 4 * SECOND;
+    blocked();
+    assert_null(strstr(text, "operation")); /* not long enough */
+    node.core->now += 8 * SECOND;
+    assert_true(blocked());
+    assert_string_equal(text, "an operation of user 1000 has waited 10 s for rank 2 on node 2");
+    assert_null(strstr(text, c->name)); /* all users of the host can read it */
+    node.core->now += 170 * SECOND;
+    assert_true(blocked());
+    assert_string_equal(text, "an operation of user 1000 has waited 3 min for rank 2 on node 2");
+    node_end();
+}
+
+static void other_missing_ranks_are_counted(void **state)
+{
+    (void)state;
+    node_begin("3", 2, NULL);
+    struct td_communicator *c = node_group(GROUP);
+    node_call(c, -1);
+    node.core->now += 7 * SECOND;
+    assert_true(blocked());
+    assert_string_equal(text,
+                        "an operation of user 1000 has waited 5 s for rank 0 on node 0, and 1 "
+                        "other");
+    node_end();
+}
+
+static void a_node_that_is_down_is_named_with_the_reason(void **state)
+{
+    (void)state;
+    node_begin("3", 0, NULL);
+    assert_true(blocked());
+    assert_string_equal(text, "node 1 is down: not connected yet");
+    const struct td_event down = {.kind = TD_EVENT_LINK_DOWN,
+                                  .u.link = {.node = 1, .text = "connection refused"}};
+    td_core_step(node.core, node.core->now + SECOND, &down, &node.actions);
+    assert_true(blocked());
+    assert_string_equal(text, "node 1 is down: connection refused");
+    node_end();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_node_without_operations_is_not_blocked),
+        cmocka_unit_test(the_rank_that_has_not_called_is_named_with_its_node_and_user),
+        cmocka_unit_test(other_missing_ranks_are_counted),
+        cmocka_unit_test(a_node_that_is_down_is_named_with_the_reason),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
