@@ -23,7 +23,7 @@ struct task {
     struct td_pool_task pooled; /* the first member */
     struct td_workers *workers;
     struct task *next;
-    struct td_waiter waiter; /* for the plan of a transform */
+    struct td_waiter waiter; /* for the plans of a transform */
     struct td_compute compute;
     struct td_bases bases;
     const uint8_t *in;
@@ -75,7 +75,7 @@ static struct task *acquire(struct td_workers *w, uint32_t ranks)
         task->addresses_ranks = ranks;
     }
     task->workers = w;
-    task->waiter.plan = NULL;
+    task->waiter.plans = task->waiter.shapes = 0;
     return task;
 }
 
@@ -240,16 +240,16 @@ static void on_plan(struct td_waiter *waiter, td_err error)
     td_pool_start(task->workers->pool);
 }
 
-/* find_plan returns true if the task has the plan that it needs, or needs none. */
-static bool find_plan(struct td_workers *w, struct task *task)
+/* find_plans returns true if the task has the plans that it needs. */
+static bool find_plans(struct td_workers *w, struct task *task)
 {
-    struct td_shape shape;
-    if (task->compute.kind != TD_COMPUTE_STEP ||
-        !td_step_shape(&task->compute.step, &task->bases, &shape))
+    struct td_waiter *waiter = &task->waiter;
+    if (task->compute.kind != TD_COMPUTE_STEP)
         return true;
-    task->waiter.handle = task->compute.handle;
-    task->waiter.ready = on_plan;
-    td_err error = td_waiting_find(w->waiting_plans, &task->waiter, &shape);
+    waiter->shapes = td_step_shapes(&task->compute.step, &task->bases, waiter->shape);
+    waiter->handle = task->compute.handle;
+    waiter->ready = on_plan;
+    td_err error = td_waiting_find(w->waiting_plans, waiter);
     if (error == TD_ERR_NO_MEMORY)
         on_plan(&task->waiter, error);
     return error == TD_OK;
@@ -263,7 +263,7 @@ void td_workers_compute(struct td_workers *w, const struct td_compute *compute)
         return;
     }
     begin(task, compute);
-    if (find_plan(w, task))
+    if (find_plans(w, task))
         execute(w, task);
 }
 

@@ -132,7 +132,10 @@ const char *td_transform_kind_name(unsigned kind);
  *   RECV       to <- node `peer`
  *   COPY       every lane of to = from; zeros if from has no bytes
  *   COMBINE    every lane of to = fold over lanes of from, then lanes of with (or see `running`)
- *   TRANSFORM  1-D FFTs of `from`, in place or to `to`: see struct td_transform. For REAL_SPLIT
+ *   TRANSFORM  1-D FFTs of `from`, in place or to `to`: see struct td_transform. If `with` has
+ *              bytes, the data passes through that scratch memory: `inner`, FFTs along another
+ *              axis, brings it there from `from`, or a copy if `inner` has no length; it is
+ *              transformed there in place, and copied to `to`. For REAL_SPLIT
  *              and REAL_MERGE: `batch` points k of a spectrum from twiddle_first on in `from`, and
  *              the points n / 2 - k in `to`, in descending order; n is `length`
  *   SYNC       done when every node in `among` has started the same step (family, index) */
@@ -160,7 +163,7 @@ struct td_step {
         /* C2C, one batch loop: result k of transform j is multiplied by exp(sign 2 pi i k (j +
          * twiddle_first) / twiddle); 0 for none */
         int64_t twiddle, twiddle_first;
-    } transform;
+    } transform, inner;
     struct td_among {
         uint32_t first, count, stride; /* slots first, first + stride, ... */
     } among;                           /* SYNC */
@@ -353,6 +356,11 @@ uint32_t td_ring_block(const struct td_program *p, uint32_t ring);
 int64_t td_program_ride(const struct td_program *p);
 /* td_slice_bytes returns the number of bytes that the slice names, in one lane. */
 int64_t td_slice_bytes(const struct td_slice *slice);
+/* td_step_passes returns true for a TRANSFORM through scratch memory. */
+static inline bool td_step_passes(const struct td_step *step)
+{
+    return step->kind == TD_TRANSFORM && step->with.run > 0;
+}
 /* td_step_bytes returns the bytes that a SEND or RECV moves. */
 int64_t td_step_bytes(const struct td_step *step);
 /* td_program_add appends a family and returns its index. */

@@ -113,6 +113,11 @@ static void transform(struct model *m, uint32_t v, struct tag *tags)
 {
     const struct td_step *s = &m->instance[v].step;
     struct td_slice from = model_points(m, s, false, true), to = model_points(m, s, true, true);
+    const struct td_lanes one = {.count = 1};
+    if (td_step_passes(s)) {
+        gather(m, v, &s->from, NULL, 0, tags);
+        scatter(m, v, &s->with, &one, tags);
+    }
     gather(m, v, &from, NULL, 0, tags);
     for (int64_t b = 0; b < s->transform.batch; b++) {
         struct tag *t = tags + b * s->transform.length;
@@ -121,6 +126,10 @@ static void transform(struct model *m, uint32_t v, struct tag *tags)
                        model_describe(m, v));
     }
     scatter(m, v, &to, NULL, tags);
+    if (td_step_passes(s)) {
+        gather(m, v, &s->with, NULL, 0, tags);
+        scatter(m, v, &s->to, &one, tags);
+    }
 }
 
 /* struct run: the engine's order on all slots. Families start their steps in order, a few at a

@@ -160,7 +160,9 @@ struct td_slice model_points(const struct model *m, const struct td_step *step, 
                              bool by_line)
 {
     const struct td_transform *t = &step->transform;
-    const struct td_slice *start = target && step->to.run ? &step->to : &step->from;
+    const struct td_slice *start = td_step_passes(step)     ? &step->with
+                                   : target && step->to.run ? &step->to
+                                                            : &step->from;
     int64_t stride = (target ? t->to_stride : t->stride) * m->element;
     int64_t distance = (target ? t->to_distance : t->distance) * m->element;
     struct td_slice s =
@@ -396,8 +398,13 @@ static void note_transform(struct model *m, uint32_t v, const struct td_step *s)
         td_slice_bytes(&s->to) != td_slice_bytes(&from) || s->transform.sign != m->c->fft.sign ||
         s->transform.type != m->c->fft.type)
         model_fail(m, "the transform is not what its slices say: %s", model_describe(m, v));
-    note(m, v, &from, NULL, false);
-    note(m, v, &to, NULL, true);
+    bool passes = td_step_passes(s);
+    if (passes && (td_slice_bytes(&s->with) != td_slice_bytes(&from) || s->inner.length > 0))
+        model_fail(m, "the place in scratch memory does not fit: %s", model_describe(m, v));
+    if (passes)
+        note(m, v, &to, NULL, true);
+    note(m, v, passes ? &s->from : &from, NULL, false);
+    note(m, v, passes ? &s->to : &to, NULL, true);
 }
 
 static void note_accesses(struct model *m)

@@ -583,6 +583,69 @@ static void transform_is_the_discrete_fourier_transform(void **unused)
     }
 }
 
+static void run_part(enum td_step_kind kind, const struct td_slice *from, const struct td_slice *to,
+                     const struct td_transform *t)
+{
+    struct td_step step = {.kind = kind, .from = *from, .to = *to, .to_lanes = {1, 0, 0}};
+    if (t)
+        step.transform = *t;
+    run(&step);
+}
+
+/* A block of lines of a matrix passes through scratch memory: it is the same as three steps. */
+static void a_transform_through_scratch_memory_is_that_of_its_parts(void **unused)
+{
+    (void)unused;
+    for (state = 1; state < ROUNDS / 4; state++) {
+        uint64_t seed = state;
+        int64_t lines = 1 + (int64_t)draw(12), points = 1 + (int64_t)draw(12);
+        int64_t width = points + (int64_t)draw(5), pitch = points + (int64_t)draw(3);
+        struct td_step step = {.kind = TD_TRANSFORM};
+        step.from =
+            td_slice_at(draw(2) ? TD_SPACE_SOURCE : TD_SPACE_DESTINATION, 0, 0, points * 16);
+        td_slice_loop(&step.from, lines, width * 16, 0);
+        step.to = step.from;
+        step.to.space = TD_SPACE_DESTINATION;
+        step.with = td_slice_at(TD_SPACE_SCRATCH, 0, 16 * (int64_t)draw(4), points * 16);
+        td_slice_loop(&step.with, lines, pitch * 16, 0);
+        step.transform = (struct td_transform){.type = TD_TYPE_COMPLEX_DOUBLE,
+                                               .sign = TD_FFT_FORWARD,
+                                               .length = lines,
+                                               .batch = points,
+                                               .stride = pitch,
+                                               .distance = 1,
+                                               .to_stride = pitch,
+                                               .to_distance = 1,
+                                               .factor = 0.5};
+        if (draw(2))
+            step.inner = (struct td_transform){.type = TD_TYPE_COMPLEX_DOUBLE,
+                                               .sign = TD_FFT_FORWARD,
+                                               .length = points,
+                                               .batch = lines,
+                                               .stride = 1,
+                                               .distance = width,
+                                               .to_stride = 1,
+                                               .to_distance = pitch,
+                                               .factor = 1};
+        memset(memory, 0, (size_t)SPACES * BUFFER);
+        for (int64_t i = 0; i < lines * width; i++)
+            put(TD_TYPE_COMPLEX_DOUBLE, memory + place(&step.from, NULL, 0, 0), i,
+                CMPLX((double)draw(2001) / 1000 - 1, (double)draw(2001) / 1000 - 1));
+        uint8_t *before = malloc((size_t)SPACES * BUFFER);
+        assert_non_null(before);
+        memcpy(before, memory, (size_t)SPACES * BUFFER);
+        run_part(step.inner.length ? TD_TRANSFORM : TD_COPY, &step.from, &step.with, &step.inner);
+        run_part(TD_TRANSFORM, &step.with, &step.with, &step.transform);
+        run_part(TD_COPY, &step.with, &step.to, NULL);
+        memcpy(expected, memory, (size_t)SPACES * BUFFER);
+        memcpy(memory, before, (size_t)SPACES * BUFFER);
+        free(before);
+        run(&step);
+        assert_memory();
+        state = seed;
+    }
+}
+
 static void plan_cache_outlives_more_plans_than_it_holds(void **unused)
 {
     (void)unused;
@@ -618,6 +681,7 @@ int main(void)
         cmocka_unit_test(combine_writes_what_it_has_at_each_operand),
         cmocka_unit_test(combine_carries_nan_and_wraps_integers),
         cmocka_unit_test(transform_is_the_discrete_fourier_transform),
+        cmocka_unit_test(a_transform_through_scratch_memory_is_that_of_its_parts),
         cmocka_unit_test(plan_cache_outlives_more_plans_than_it_holds),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -13,7 +13,10 @@
  * A chunk of columns is cut out of long rows, and lies close together in scratch memory. The
  * distance between its rows there is no power of two (PAD_BYTES): caches keep all of it, and a plan
  * of FFTW by estimate is nearly as fast as a measured one. The same holds for the rows of a 3-D
- * array while they are transformed along axis 1.
+ * array while they are transformed along axis 1: one step brings a chunk of rows to scratch memory,
+ * transforms it along both axes, and copies it out. If all rows of a node's ranks are one run, a
+ * group on one node has such steps for the columns, too: the processor that gathers a chunk finds
+ * it in its cache.
  *
  * The way back writes to the destination rows from which the way there was sent. That is safe: a
  * chunk returns only after all nodes have sent their pieces of it. */
@@ -29,6 +32,7 @@ struct TD_STORED parameters {
     int64_t line;   /* 3-D: bytes from line to line of a row in scratch */
     int64_t places; /* 3-D: bytes of a chunk of rows in scratch; 0: none */
     int64_t runs;   /* a message has the rows of a run of ranks, not of one */
+    int64_t alone;  /* one node, whose rows are one run: a chunk of columns is one step */
 };
 TD_PARAMETERS(struct parameters)
 /* In the order in which the engine examines them: data that is under way comes before new data. */
@@ -40,7 +44,6 @@ enum {
     FAMILY_COLUMNS,   /* [column chunk] */
     FAMILY_COPY,      /* [(column chunk, unit here)] */
     FAMILY_SEND,      /* [(column chunk, unit here, peer)] */
-    FAMILY_OUT,       /* [(local rank, row chunk)] */
     FAMILY_PLANES,    /* [(local rank, row chunk)] */
     FAMILY_ROWS,      /* [(local rank, row chunk)] */
 };
@@ -191,8 +194,22 @@ static struct td_slice block_of_scratch(const struct td_program *p, const struct
 
 /* ---- rows ---- */
 
-/* rows_step: a chunk of rows of one rank, along the last axis, along axis 1 of three, and from
- * scratch to the destination. */
+/* planes_of adds the transforms of `rows` rows along axis 1, in place. `line`: elements from line
+ * to line. */
+static void planes_of(const struct td_program *p, uint64_t rows, int64_t line,
+                      struct td_transform *t)
+{
+    const uint64_t *size = p->plan->fft.size;
+    t->length = (int64_t)size[1];
+    t->stride = t->to_stride = line;
+    t->batch = (int64_t)size[2];
+    t->distance = t->to_distance = 1;
+    t->batch2 = (int64_t)rows;
+    t->distance2 = t->to_distance2 = (int64_t)size[1] * line;
+}
+
+/* rows_step: a chunk of rows of one rank, along the last axis, and, of three, along axis 1: in
+ * scratch memory at once, or later in its place. */
 static void rows_step(const struct td_program *p, unsigned family, uint64_t index,
                       struct td_step *step)
 {
@@ -205,38 +222,34 @@ static void rows_step(const struct td_program *p, unsigned family, uint64_t inde
     struct td_range rows = piece(all, index % chunks, parameters(p)->rows_chunk);
     int64_t lines = (int64_t)(rows.count * (is_3d(p) ? size[1] : 1));
     int64_t at = (int64_t)((rows.begin - all.begin) * columns_total(p)) * element;
-    bool through = parameters(p)->places > 0;
-    int64_t line = through ? parameters(p)->line / element : last;
-    struct td_slice out = td_slice_at(TD_SPACE_DESTINATION, local, at, lines * last * element);
-    struct td_slice place =
-        through ? td_slice_at(TD_SPACE_SCRATCH, 0, (int64_t)(index % AHEAD) * parameters(p)->places,
-                              last * element)
-                : out;
-    if (through) {
-        td_slice_loop(&place, lines, parameters(p)->line, 0);
-        td_slice_simplify(&place);
+    step->from = td_slice_at(TD_SPACE_SOURCE, local, at, lines * last * element);
+    step->to = td_slice_at(TD_SPACE_DESTINATION, local, at, lines * last * element);
+    if (family == FAMILY_PLANES) {
+        step->from = step->to;
+        planes_of(p, rows.count, last, &step->transform);
+        return;
     }
-    struct td_transform *t = &step->transform;
-    t->factor = 1;
-    if (family == FAMILY_ROWS) {
-        step->from = td_slice_at(TD_SPACE_SOURCE, local, at, lines * last * element);
-        step->to = place;
-        t->length = t->distance = last;
-        t->batch = lines;
-        t->stride = t->to_stride = 1;
-        t->to_distance = line;
-    } else if (family == FAMILY_PLANES) {
-        step->from = step->to = place;
-        t->length = (int64_t)size[1];
-        t->stride = t->to_stride = line;
-        t->batch = last;
-        t->distance = t->to_distance = 1;
-        t->batch2 = (int64_t)rows.count;
-        t->distance2 = t->to_distance2 = (int64_t)size[1] * line;
-    } else {
-        step->from = place;
-        step->to = out;
+    bool passes = parameters(p)->places > 0 && lines > 0;
+    int64_t line = passes ? parameters(p)->line / element : last;
+    const struct td_transform along_last = {.type = step->transform.type,
+                                            .sign = step->transform.sign,
+                                            .length = last,
+                                            .batch = lines,
+                                            .stride = 1,
+                                            .distance = last,
+                                            .to_stride = 1,
+                                            .to_distance = line,
+                                            .factor = 1};
+    if (!passes) {
+        step->transform = along_last;
+        return;
     }
+    step->with = td_slice_at(TD_SPACE_SCRATCH, 0, (int64_t)(index % AHEAD) * parameters(p)->places,
+                             last * element);
+    td_slice_loop(&step->with, lines, parameters(p)->line, 0);
+    td_slice_simplify(&step->with);
+    step->inner = along_last;
+    planes_of(p, rows.count, line, &step->transform);
 }
 
 /* ---- columns ---- */
@@ -275,11 +288,16 @@ static void columns_step(const struct td_program *p, uint64_t chunk, struct td_s
 {
     struct td_transform *t = &step->transform;
     struct td_range columns = columns_of(p, p->slot, chunk);
-    step->from = td_slice_at(TD_SPACE_SCRATCH, 0, chunk_at(p, chunk),
-                             (int64_t)columns.count * parameters(p)->element);
-    td_slice_loop(&step->from, (int64_t)rows_total(p), parameters(p)->pitch, 0);
-    td_slice_simplify(&step->from);
-    step->to = step->from;
+    struct td_slice place = td_slice_at(TD_SPACE_SCRATCH, 0, chunk_at(p, chunk),
+                                        (int64_t)columns.count * parameters(p)->element);
+    td_slice_loop(&place, (int64_t)rows_total(p), parameters(p)->pitch, 0);
+    td_slice_simplify(&place);
+    step->from = step->to = place;
+    if (parameters(p)->alone) {
+        struct td_run unit = unit_here(p, 0);
+        step->from = step->to = block_of_ranks(p, &unit, columns);
+        step->with = place;
+    }
     t->length = (int64_t)rows_total(p);
     t->batch = (int64_t)columns.count;
     t->stride = t->to_stride = parameters(p)->pitch / parameters(p)->element;
@@ -322,6 +340,7 @@ static void step_at(const struct td_program *p, unsigned family, uint64_t index,
     *step = (struct td_step){.kind = p->family[family].kind, .type = (uint8_t)p->plan->fft.type};
     step->transform.type = (uint8_t)p->plan->fft.type;
     step->transform.sign = (int8_t)p->plan->fft.sign;
+    step->transform.factor = 1;
     step->to_lanes.count = step->kind != TD_SEND;
     switch (family) {
     case FAMILY_RECV:
@@ -334,7 +353,6 @@ static void step_at(const struct td_program *p, unsigned family, uint64_t index,
         return;
     case FAMILY_ROWS:
     case FAMILY_PLANES:
-    case FAMILY_OUT:
         rows_step(p, family, index, step);
         return;
     default:
@@ -378,6 +396,7 @@ static void plan_chunks(struct td_program *p)
     uint64_t columns_most = td_share(columns_total(p), p->group->slots, 0).count;
     set(p)->element = (int64_t)element;
     set(p)->runs = rows_total(p) % p->group->size == 0;
+    set(p)->alone = p->group->slots == 1 && units_total(p) == 1;
     set(p)->rows_chunk = chunk_rows(columns_total(p) * element, rows_most);
     set(p)->columns_chunk = chunk_columns(p, columns_most);
     uint64_t rows = (uint64_t)parameters(p)->rows_chunk,
@@ -412,13 +431,17 @@ static bool applies(struct td_query *q)
 
 static void add_needs(struct td_program *p, uint64_t here, uint64_t others, uint64_t peers)
 {
-    unsigned rows = parameters(p)->places ? FAMILY_OUT : is_3d(p) ? FAMILY_PLANES : FAMILY_ROWS;
-    if (parameters(p)->places) {
-        td_program_need(p, FAMILY_ROWS, FAMILY_OUT, 1, 1, 1 - AHEAD);
-        td_program_need(p, FAMILY_OUT, FAMILY_PLANES, 1, 1, 1);
-    }
-    if (is_3d(p))
+    bool planes = is_3d(p) && parameters(p)->places == 0;
+    unsigned rows = planes ? FAMILY_PLANES : FAMILY_ROWS;
+    if (parameters(p)->places)
+        td_program_need(p, FAMILY_ROWS, FAMILY_ROWS, 1, 1, 1 - AHEAD);
+    if (planes)
         td_program_need(p, FAMILY_PLANES, FAMILY_ROWS, 1, 1, 1);
+    if (parameters(p)->alone) {
+        td_program_need_all(p, FAMILY_COLUMNS, rows);
+        td_program_need(p, FAMILY_COLUMNS, FAMILY_COLUMNS, 1, 1, 1 - AHEAD);
+        return;
+    }
     td_program_need_all(p, FAMILY_SEND, rows);
     td_program_need(p, FAMILY_SEND, FAMILY_RECV_BACK, here * peers, peers * here, 1 - AHEAD);
     td_program_need_all(p, FAMILY_COPY, rows);
@@ -437,16 +460,17 @@ static void compile(struct td_query *q, struct td_program *p)
     uint64_t peers = p->group->slots - 1;
     uint64_t rows = (uint64_t)(td_ranks_here(p) * parameters(p)->chunks);
     uint64_t columns = (uint64_t)parameters(p)->column_chunks;
+    uint64_t copies = parameters(p)->alone ? 0 : columns * here;
     td_program_add(p, TD_RECV, columns * others, "columns of the others' rows");
     td_program_add(p, TD_RECV, columns * peers * here, "columns from the others");
-    td_program_add(p, TD_COPY, columns * here, "columns that return to this node's rows");
+    td_program_add(p, TD_COPY, copies, "columns that return to this node's rows");
     td_program_add(p, TD_SEND, columns * others, "columns that return to the others' rows");
     td_program_add(p, TD_TRANSFORM, columns, "transform columns");
-    td_program_add(p, TD_COPY, columns * here, "columns of this node's rows");
+    td_program_add(p, TD_COPY, copies, "columns of this node's rows");
     td_program_add(p, TD_SEND, columns * here * peers, "columns to the others");
-    td_program_add(p, TD_COPY, parameters(p)->places ? rows : 0, "rows from scratch memory");
-    td_program_add(p, TD_TRANSFORM, is_3d(p) ? rows : 0, "transform rows along axis 1");
-    td_program_add(p, TD_TRANSFORM, rows, "transform rows along the last axis");
+    bool planes = is_3d(p) && parameters(p)->places == 0;
+    td_program_add(p, TD_TRANSFORM, planes ? rows : 0, "transform rows along axis 1");
+    td_program_add(p, TD_TRANSFORM, rows, "transform rows");
     add_needs(p, here, others, peers);
 }
 

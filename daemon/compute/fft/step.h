@@ -9,14 +9,16 @@
 #include "fft.h"
 #include "model/program.h"
 
-/* td_step_shape writes the shape of the transform that the step performs by FFTW. It returns false
- * if it performs none. */
-bool td_step_shape(const struct td_step *step, const struct td_bases *bases,
-                   struct td_shape *shape);
-/* td_step_run_by executes the step with the plan of that shape, NULL if it needs none. It never
- * calls FFTW's planner. */
+enum { TD_STEP_SHAPES_MAX = 2 };
+
+/* td_step_shapes writes the shapes of the transforms that the step performs by FFTW, and returns
+ * their number. */
+unsigned td_step_shapes(const struct td_step *step, const struct td_bases *bases,
+                        struct td_shape shape[TD_STEP_SHAPES_MAX]);
+/* td_step_run_by executes the step with the plans of these shapes. It never calls FFTW's planner.
+ */
 td_err td_step_run_by(const struct td_step *step, const struct td_bases *bases,
-                      const struct td_fft_plan *plan);
+                      struct td_fft_plan *const plan[TD_STEP_SHAPES_MAX]);
 /* td_step_run plans the step's shape if the shape has no plan, and executes the step. It returns
  * TD_OK, TD_ERR_NO_MEMORY if FFTW makes no plan, or TD_ERR_INTERNAL for a step of another kind. */
 td_err td_step_run(const struct td_step *step, const struct td_bases *bases);

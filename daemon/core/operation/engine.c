@@ -80,8 +80,8 @@ static bool may_start(const struct td_operation *o, unsigned family, uint64_t in
 static uint64_t touched(const struct td_step *step)
 {
     uint64_t to = (uint64_t)td_slice_bytes(&step->to), from = (uint64_t)td_slice_bytes(&step->from);
-    if (step->kind == TD_TRANSFORM)
-        return 8 * from; /* log2 n passes in cache, at some cost */
+    if (step->kind == TD_TRANSFORM) /* log2 n passes in cache, at some cost */
+        return (td_step_passes(step) ? step->inner.length > 0 ? 18 : 12 : 8) * from;
     return to * step->to_lanes.count + from * (step->from_lanes.count + step->with_lanes.count + 1);
 }
 

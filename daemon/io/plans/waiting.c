@@ -37,9 +37,8 @@ struct td_waiting *td_waiting_create(struct td_loop *loop)
 
 void td_waiting_done(struct td_waiter *waiter)
 {
-    if (waiter->plan)
-        td_fft_release(waiter->plan);
-    waiter->plan = NULL;
+    while (waiter->plans > 0)
+        td_fft_release(waiter->plan[--waiter->plans]);
 }
 
 /* on_look ends the waiting of transforms whose operations have ended. */
@@ -73,7 +72,6 @@ static void made(void *making)
 {
     struct making *m = making, **at = &m->waiting->making;
     struct td_loop *loop = m->waiting->loop;
-    bool improvable = false;
     if (loop->stopped)
         return;
     while (*at != m)
@@ -82,9 +80,9 @@ static void made(void *making)
     while (m->first && !loop->stopped) {
         struct td_waiter *waiter = m->first;
         m->first = waiter->next;
-        if (m->error == TD_OK)
-            waiter->plan = td_fft_acquire(&m->shape, &improvable);
-        waiter->ready(waiter, waiter->plan ? TD_OK : TD_ERR_NO_MEMORY);
+        td_err error = m->error == TD_OK ? td_waiting_find(m->waiting, waiter) : m->error;
+        if (error != TD_ERR_BUSY)
+            waiter->ready(waiter, error);
     }
     if (!m->first) {
         free(m);
@@ -113,21 +111,26 @@ static struct making *making_of(struct td_waiting *w, const struct td_shape *sha
     return m;
 }
 
-td_err td_waiting_find(struct td_waiting *w, struct td_waiter *waiter, const struct td_shape *shape)
+td_err td_waiting_find(struct td_waiting *w, struct td_waiter *waiter)
 {
     bool improvable = false;
-    waiter->plan = td_fft_acquire(shape, &improvable);
-    struct making *m = !waiter->plan || improvable ? making_of(w, shape) : NULL;
-    if (waiter->plan)
-        return TD_OK;
-    if (!m)
-        return TD_ERR_NO_MEMORY;
-    waiter->next = NULL;
-    *m->last = waiter;
-    m->last = &waiter->next;
-    if (!uv_is_active((uv_handle_t *)&w->look))
-        uv_timer_start(&w->look, on_look, LOOK_MS, LOOK_MS);
-    return TD_ERR_BUSY;
+    for (; waiter->plans < waiter->shapes; waiter->plans++) {
+        const struct td_shape *shape = &waiter->shape[waiter->plans];
+        struct td_fft_plan *plan = td_fft_acquire(shape, &improvable);
+        struct making *m = !plan || improvable ? making_of(w, shape) : NULL;
+        waiter->plan[waiter->plans] = plan;
+        if (plan)
+            continue;
+        if (!m)
+            return TD_ERR_NO_MEMORY;
+        waiter->next = NULL;
+        *m->last = waiter;
+        m->last = &waiter->next;
+        if (!uv_is_active((uv_handle_t *)&w->look))
+            uv_timer_start(&w->look, on_look, LOOK_MS, LOOK_MS);
+        return TD_ERR_BUSY;
+    }
+    return TD_OK;
 }
 
 struct td_waiter *td_waiting_drop(struct td_waiting *w)

@@ -6,15 +6,17 @@
 #ifndef TD_IO_PLANS_WAITING_H
 #define TD_IO_PLANS_WAITING_H
 
-#include "compute/fft/fft.h"
+#include "compute/fft/step.h"
 #include "io/loop.h"
 
 /* struct td_waiter: a part of a transform that the driver has not begun. */
 struct td_waiter {
     struct td_waiter *next;
-    uint64_t handle;          /* of the computation */
-    struct td_fft_plan *plan; /* in use; td_waiting_done ends the use */
-    /* The plan is there. TD_ERR_NO_MEMORY: FFTW makes none; TD_ERR_CANCELLED: the operation has
+    uint64_t handle; /* of the computation */
+    struct td_shape shape[TD_STEP_SHAPES_MAX];
+    unsigned shapes, plans;                       /* needed, and there */
+    struct td_fft_plan *plan[TD_STEP_SHAPES_MAX]; /* in use; td_waiting_done ends the use */
+    /* All plans are there. TD_ERR_NO_MEMORY: FFTW makes none; TD_ERR_CANCELLED: the operation has
      * ended. */
     void (*ready)(struct td_waiter *waiter, td_err error);
 };
@@ -23,11 +25,10 @@ struct td_waiting;
 
 /* td_waiting_create returns NULL if memory runs out. The plans of the loop may be made later. */
 struct td_waiting *td_waiting_create(struct td_loop *loop);
-/* td_waiting_find finds the plan of a shape. It returns TD_OK, TD_ERR_BUSY if the plan is being
- * made and `ready` follows, or TD_ERR_NO_MEMORY. */
-td_err td_waiting_find(struct td_waiting *waiting, struct td_waiter *waiter,
-                       const struct td_shape *shape);
-/* td_waiting_done ends the use of the waiter's plan, if it has one. */
+/* td_waiting_find finds the plans of the waiter's shapes. It returns TD_OK, TD_ERR_BUSY if a plan
+ * is being made and `ready` follows, or TD_ERR_NO_MEMORY. */
+td_err td_waiting_find(struct td_waiting *waiting, struct td_waiter *waiter);
+/* td_waiting_done ends the use of the waiter's plans. */
 void td_waiting_done(struct td_waiter *waiter);
 /* td_waiting_drop forgets all waiters and returns them as a list. */
 struct td_waiter *td_waiting_drop(struct td_waiting *waiting);
