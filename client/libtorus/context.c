@@ -118,14 +118,14 @@ void tl_context_unwatch_fork(torus_context *c)
     c->own_page = NULL;
 }
 
-static bool is_own(const torus_context *c)
+bool tl_is_own(const torus_context *c)
 {
     return c->own_page ? *c->own_page != 0 : c->pid == getpid();
 }
 
 int tl_ready(torus_context *c)
 {
-    if (!is_own(c))
+    if (!tl_is_own(c))
         return tl_fail(c, TORUS_ERR_FORKED,
                        "this process was forked from process %d, which owns the context: call "
                        "torus_open in this process",
@@ -160,12 +160,25 @@ void tl_unhold(torus_context *c)
         c->upcalls->close(c);
 }
 
-void tl_event_set(torus_context *c)
+static void make_readable(const torus_context *c)
 {
     uint64_t one = 1;
     int saved = errno;
     if (write(c->event, &one, sizeof one) < 0)
         errno = saved; /* the counter is full, so it is readable anyway */
+}
+
+void tl_event_watch(torus_context *c)
+{
+    if (!c->watched && tl_is_own(c) && (c->kept || c->finished))
+        make_readable(c);
+    c->watched = true;
+}
+
+void tl_event_set(torus_context *c)
+{
+    if (c->watched)
+        make_readable(c);
     if (c->lock)
         tl_lock_wake(c->lock);
 }
@@ -174,7 +187,7 @@ void tl_event_clear(torus_context *c)
 {
     uint64_t count = 0;
     int saved = errno;
-    if (!c->kept && !c->finished && read(c->event, &count, sizeof count) < 0)
+    if (c->watched && !c->kept && !c->finished && read(c->event, &count, sizeof count) < 0)
         errno = saved; /* the counter was 0 already */
 }
 

@@ -20,6 +20,7 @@
  *   type                                    what data consists of
  *   signature                               which basic elements a type has
  *   socket                                  one request out, one reply in
+ *   letters                                 the same in memory, without a system call
  *   context                                 this file
  *   lock                                    threads
  *   deadline                                time; waits for descriptors
@@ -33,6 +34,8 @@
 #include <sys/types.h>
 
 #include "deadline.h"
+#include "base/awake.h"
+#include "segment/letter.h"
 #include "torus/torus.h"
 #include "wire/wire.h"
 
@@ -61,10 +64,11 @@ struct tl_kept {
 
 struct torus_context {
     const struct tl_upcalls *upcalls;
-    int fd;    /* socket to the daemon; -1: not connected */
-    int epoll; /* returned by torus_fd; watches `fd` and `event` */
-    int event; /* eventfd, readable while `kept` or `finished` is not empty */
-    pid_t pid; /* process that opened the context */
+    int fd;       /* socket to the daemon; -1: not connected */
+    int epoll;    /* returned by torus_fd; watches `fd` and `event` */
+    int event;    /* eventfd, readable while `kept` or `finished` is not empty, */
+    bool watched; /* once the caller has asked for torus_fd */
+    pid_t pid;    /* process that opened the context */
     /* a page that the kernel clears in a child process; NULL: the kernel cannot */
     const volatile uint8_t *own_page;
     bool lost;               /* the connection has ended */
@@ -86,8 +90,14 @@ struct torus_context {
     struct tl_kept *kept, **kept_last; /* replies that are read and not handled; oldest first */
     uint8_t outgoing[TD_DATAGRAM_MAX], datagram[TD_DATAGRAM_MAX];
     struct td_wire_memory decoded;
-    int64_t quiet_since_ns; /* begin of the wait without a reply so far; 0: no wait */
-    bool asked;             /* the daemon was asked to reply, and has sent nothing since */
+    int64_t quiet_since_ns;  /* begin of the wait without a reply so far; 0: no wait */
+    bool asked;              /* the daemon was asked to reply, and has sent nothing since */
+    uint64_t sent, received; /* datagrams of the socket */
+    struct td_awake awake;   /* how this process waits for replies */
+
+    /* letters.c */
+    struct td_letters *letters; /* NULL: everything takes the socket */
+    uint8_t letter[TD_LETTER_BYTES];
 
     /* request.c */
     torus_request *requests, **requests_last; /* pending; oldest first */
@@ -144,9 +154,13 @@ int tl_lost(torus_context *c, int error, const char *text);
 void tl_hold(torus_context *c);
 void tl_unhold(torus_context *c);
 
+/* tl_is_own returns true if this process opened the context. */
+bool tl_is_own(const torus_context *c);
+
 /* tl_event_set makes torus_fd readable, and wakes threads that wait; tl_event_clear ends that if
- * nothing is left to be handled.
+ * nothing is left to be handled. tl_event_watch begins that.
  */
+void tl_event_watch(torus_context *c);
 void tl_event_set(torus_context *c);
 void tl_event_clear(torus_context *c);
 

@@ -8,6 +8,7 @@
 
 #include "group.h"
 #include "request.h"
+#include "letters.h"
 #include "segment.h"
 #include "socket.h"
 #include "wait.h"
@@ -94,7 +95,10 @@ static int join_reply(torus_request *r, const struct td_reply *reply, bool *agai
     g->world = reply->u.joined.group;
     g->timeout_ns = -1;
     tl_group_link(g, reply->u.joined.group);
-    tl_segment_adopt(g);
+    if (reply->u.joined.has_letters)
+        tl_letters_adopt(c);
+    else
+        tl_segment_adopt(g);
     *r->new_group_out = g;
     return TORUS_OK;
 }

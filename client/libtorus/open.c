@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "group.h"
+#include "letters.h"
 #include "memory.h"
 #include "operator.h"
 #include "request.h"
@@ -221,6 +222,7 @@ void torus_close(torus_context *c)
     while (c->groups)
         tl_group_free(c->groups);
     tl_memory_fini(c);
+    tl_letters_free(c);
     tl_lock_free(c->lock);
     while (c->ops) {
         struct tl_op *op = c->ops;
@@ -281,6 +283,8 @@ int torus_iclose(torus_context *c, torus_request **request)
 
 int torus_fd(const torus_context *c)
 {
+    TL_GUARD(c);
+    tl_event_watch((torus_context *)(uintptr_t)c); /* the caller's view of it does not change */
     return c->epoll;
 }
 

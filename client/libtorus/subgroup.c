@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "letters.h"
 #include "segment.h"
 #include "socket.h"
 #include "wait.h"
@@ -48,7 +49,10 @@ int tl_subgroup_reply(torus_request *r, const struct td_reply *reply, bool *agai
                        "torusd sent an unexpected reply to the creation of a group");
     r->new_group = NULL;
     tl_group_link(g, reply->u.joined.group);
-    tl_segment_adopt(g);
+    if (reply->u.joined.has_letters)
+        tl_letters_adopt(r->context);
+    else
+        tl_segment_adopt(g);
     *r->new_group_out = g;
     return TORUS_OK;
 }

@@ -2,7 +2,6 @@
 #include "wait.h"
 
 #include <stdio.h>
-#include <unistd.h>
 
 #include "socket.h"
 #include "lock.h"
@@ -22,7 +21,7 @@ static int64_t deadline_after(int64_t timeout_ns)
 static int progress(torus_request *r)
 {
     torus_context *c = r->context;
-    if (c->pid != getpid())
+    if (!tl_is_own(c))
         return tl_ready(c);
     while (r->error == TORUS_PENDING && tl_receive(c) == TORUS_OK)
         continue;
@@ -56,7 +55,7 @@ int torus_wait(torus_request *r, int64_t timeout_ns)
         return TORUS_ERR_INVALID;
     torus_context *c = r->context;
     int64_t deadline = deadline_after(timeout_ns);
-    if (c->pid != getpid())
+    if (!tl_is_own(c))
         return tl_ready(c);
     while (r->error == TORUS_PENDING) {
         int got = tl_await(c, deadline);
@@ -98,7 +97,7 @@ static int check(torus_request *const *requests, size_t count, torus_context **c
                 "request %zu belongs to another context: wait for it in a call of its own", i);
         *context = requests[i]->context;
     }
-    return *context && (*context)->pid != getpid() ? tl_ready(*context) : TORUS_OK;
+    return *context && !tl_is_own(*context) ? tl_ready(*context) : TORUS_OK;
 }
 
 /* first_complete returns the index of the first complete request from `from` on; `count`: none. */

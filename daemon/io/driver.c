@@ -25,6 +25,7 @@
 #include "io/metrics/metrics.h"
 #include "io/plans/plans.h"
 #include "host.h"
+#include "lookout.h"
 #include "loop.h"
 #include "notify.h"
 #include "reload.h"
@@ -44,8 +45,10 @@ struct driver {
     struct td_config *config; /* of the loop; a reload changes it */
     struct td_clients *clients;
     struct td_workers *workers;
+    struct td_lookout lookout;
     struct td_metrics *metrics; /* NULL: [metrics] listen is not set */
     uv_timer_t watchdog, status, overdue, drain;
+    bool notifies;       /* a service manager wants to hear of this daemon */
     bool watchdog_due;   /* the service manager is to hear of the next event that is handled */
     td_time status_sent; /* when the last line was sent */
     uv_signal_t term, interrupt, hangup;
@@ -191,13 +194,14 @@ static void handled(void *driver, const struct td_event *event)
 {
     struct driver *d = driver;
     bool periodic = event->kind == TD_EVENT_WAKE || event->kind == TD_EVENT_TREE_MESSAGE;
+    td_lookout_note(&d->lookout, event, d->loop.stepped_at);
     if (event->kind == TD_EVENT_WAKE)
         td_clients_tick(d->clients);
     if (d->watchdog_due && works(d)) {
         d->watchdog_due = false;
         td_notify_feed();
     }
-    if (!td_notify_enabled() || uv_is_active((uv_handle_t *)&d->status))
+    if (!d->notifies || uv_is_active((uv_handle_t *)&d->status))
         return;
     if (td_loop_now() - d->status_sent >= STATUS_MS * 1000000ull)
         send_status(d);
@@ -382,6 +386,8 @@ static void finish(struct driver *d)
 {
     struct td_loop *loop = &d->loop;
     ignore_signals();
+    d->lookout.clients = NULL;
+    uv_idle_stop(&d->lookout.idle);
     td_workers_drain(d->workers);
     td_metrics_stop(d->metrics);
     td_clients_stop(d->clients);
@@ -440,6 +446,8 @@ static void serve(struct driver *d)
                "torusctl keygen makes keys",
                config->listen);
     td_fft_plan_elsewhere(true);
+    d->notifies = td_notify_enabled();
+    d->lookout.clients = d->clients;
     uv_signal_start(&d->hangup, on_hangup, SIGHUP);
     td_peers_start(d->loop.peers);
     td_loop_wake(&d->loop);
@@ -462,6 +470,7 @@ int td_driver_run(struct td_config *config, int watch_fd)
     signal(SIGHUP, SIG_IGN); /* until the daemon serves */
     bool good = td_loop_init(&d.loop, config, &upcalls, &d);
     start_handles(&d, watch_fd);
+    td_lookout_init(&d.lookout, &d.loop.uv);
     good = good && start_core(&d.loop) && start_parts(&d, why, sizeof why);
     if (good)
         serve(&d);

@@ -40,7 +40,7 @@ static void log_pause(struct td_loop *loop, td_time now)
 
 static void step(struct td_loop *loop, const struct td_event *event)
 {
-    td_time now = td_loop_now();
+    td_time now = loop->stepped_at = td_loop_now();
     struct td_note note;
     uint64_t lost = 0;
     log_pause(loop, now);
@@ -64,8 +64,8 @@ static void on_deadline(void *loop)
 
 static void arm(struct td_loop *loop)
 {
-    td_time at = td_core_deadline(loop->core), now = td_loop_now();
-    if (at <= now) {
+    td_time at = td_core_deadline(loop->core);
+    if (at <= loop->stepped_at) {
         uv_idle_start(&loop->more, on_more);
         return;
     }
@@ -108,8 +108,8 @@ static void push(struct td_loop *loop, const struct td_event *event)
  * these wakes was due, 0 before. */
 static bool wakes_again(struct td_loop *loop, int *wakes, td_time *begun)
 {
-    td_time now = 0;
-    if (*wakes >= WAKES_MAX || td_core_deadline(loop->core) > (now = td_loop_now()))
+    td_time now = loop->stepped_at;
+    if (*wakes >= WAKES_MAX || td_core_deadline(loop->core) > now)
         return false;
     if (*begun == 0)
         *begun = now;

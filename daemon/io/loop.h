@@ -52,6 +52,7 @@ struct td_loop {
     struct td_plans *plans;
 
     bool stepping;
+    td_time stepped_at;     /* the time of the core's last step */
     struct td_event *queue; /* ring */
     uint32_t queue_head, queue_count, queue_capacity;
     struct td_alarm deadline; /* wakes the core */

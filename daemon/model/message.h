@@ -483,6 +483,12 @@ static inline void td_message_load(struct td_message *m, const uint8_t *data, ui
     *payload = (struct td_message_payload){data, bytes};
 }
 
+/* td_message_is_frequent returns true for the messages that short operations consist of. */
+static inline bool td_message_is_frequent(enum td_message_kind kind)
+{
+    return kind == TD_MESSAGE_ARRIVE || kind == TD_MESSAGE_RELEASE || kind == TD_MESSAGE_FLOOD;
+}
+
 /* ---- daemon > daemon, bulk ---- */
 
 enum td_packet_kind { TD_PACKET_DATA = 1, TD_PACKET_CREDIT = 2 };

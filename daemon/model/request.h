@@ -402,6 +402,8 @@ struct td_reply {
             uint32_t index;
             /* set by the driver: the group has a segment, whose memfd travels with the reply */
             bool has_segment;
+            /* set by the driver: the memory of this connection's letters travels with it instead */
+            bool has_letters;
         } joined;
         struct {
             uint64_t plan;

@@ -528,6 +528,7 @@ size_t td_wire_encode_reply(const struct td_reply *r, uint8_t *bytes, size_t siz
         m.lost.len = r->u.joined.lost_bytes;
         m.lost.data = (uint8_t *)(uintptr_t)r->u.joined.lost;
         m.has_segment = r->u.joined.has_segment;
+        m.has_letters = r->u.joined.has_letters;
         break;
     case TD_REPLY_PLANNED:
         from = r->u.planned.source;
@@ -628,6 +629,7 @@ td_err td_wire_decode_reply(const uint8_t *bytes, size_t size, struct td_wire_me
         r->u.joined.lost = m->lost.data;
         r->u.joined.lost_bytes = (uint32_t)m->lost.len;
         r->u.joined.has_segment = m->has_segment;
+        r->u.joined.has_letters = m->has_letters;
         good = m->lost.len <= TD_BITMAP_BYTES_MAX;
         break;
     case TD_REPLY_PLANNED:

@@ -421,6 +421,8 @@ struct td_reply some_reply(enum td_reply_kind kind)
         r.u.joined.instance = draw();
         r.u.joined.lost_bytes = (uint32_t)below(TD_BITMAP_BYTES_MAX + 1);
         r.u.joined.lost = blob(r.u.joined.lost_bytes);
+        r.u.joined.has_segment = below(2);
+        r.u.joined.has_letters = below(2);
         break;
     case TD_REPLY_PLANNED:
         r.u.planned.plan = wide();

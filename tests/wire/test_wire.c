@@ -369,6 +369,8 @@ static void same_reply(const struct td_reply *a, const struct td_reply *b)
         }
         break;
     case TD_REPLY_JOINED:
+        SAME(u.joined.has_segment);
+        SAME(u.joined.has_letters);
         SAME(u.joined.group);
         SAME(u.joined.rank);
         SAME(u.joined.size);

@@ -36,6 +36,8 @@ bool td_engine_init(struct td_core *core, struct td_operation *o)
 void td_engine_fini(struct td_core *core, struct td_operation *o)
 {
     for (unsigned f = 0; f < TD_FAMILIES_MAX; f++) {
+        if (!o->engine.family[f].bits && !o->engine.family[f].received)
+            continue;
         td_core_free(core, o->engine.family[f].bits);
         td_core_free(core, o->engine.family[f].received);
         o->engine.family[f] = (struct td_engine_family){0};

@@ -16,6 +16,7 @@
 #include "closer.h"
 #include "events.h"
 #include "io/acceptor.h"
+#include "letterbox.h"
 #include "listener.h"
 #include "observers.h"
 #include "process.h"
@@ -51,6 +52,8 @@ struct connection {
     uint32_t id;
     uint64_t uid;
     int pid;
+    struct td_letterbox box;
+    struct connection *next_boxed, **boxed; /* the list of those with letters */
     struct waiting *waiting, **waiting_last;
     uint32_t waiting_count;
     size_t waiting_bytes;
@@ -70,10 +73,13 @@ struct td_clients {
     size_t waiting_bytes;
     struct td_log_rate unread_log, accept_log, expelled_log, unwatched_log;
     struct td_events events;
+    struct connection *first_boxed;
+    bool listens;     /* the loop does not sleep: it looks for letters */
+    uv_idle_t unread; /* runs once after a client with a letter may be read again */
     uint32_t next_id, count;
     struct connection *connection[BUCKETS];
     struct td_wire_memory memory;
-    uint8_t bytes[TD_DATAGRAM_MAX];
+    uint8_t bytes[TD_DATAGRAM_MAX], letter[TD_LETTER_BYTES];
 };
 
 static struct connection *find(struct td_clients *c, uint32_t id)
@@ -119,6 +125,9 @@ static void remove_connection(struct connection *x)
         x->waiting = w->next;
         free_waiting(w);
     }
+    td_letterbox_free(&x->box, c->loop->regions);
+    if (x->boxed && (*x->boxed = x->next_boxed))
+        x->next_boxed->boxed = x->boxed;
     uv_poll_stop(&x->poll);
     uv_close((uv_handle_t *)&x->poll, on_closed);
     td_process_unwatch(&x->process, free_closed);
@@ -169,14 +178,15 @@ static void map_region(struct connection *x, struct td_request *q, int fd, bool 
                                            &q->u.region.handle, &q->u.region.text);
 }
 
-static void handle_datagram(struct connection *x, size_t size, int fd, bool cut)
+static void handle_datagram(struct connection *x, const uint8_t *bytes, size_t size, int fd,
+                            bool cut)
 {
     struct td_clients *c = x->clients;
     struct td_request q;
     const char *why = NULL;
     struct td_event e = {.kind = TD_EVENT_CLIENT_REQUEST,
                          .u.request = {.client = x->id, .request = &q}};
-    td_err error = td_wire_decode_request(c->bytes, size, &c->memory, &q, &why);
+    td_err error = td_wire_decode_request(bytes, size, &c->memory, &q, &why);
     if (error != TD_OK) {
         e.kind = TD_EVENT_CLIENT_INVALID;
         e.u.invalid.client = x->id;
@@ -186,6 +196,30 @@ static void handle_datagram(struct connection *x, size_t size, int fd, bool cut)
         map_region(x, &q, fd, cut);
     }
     td_loop_feed(c->loop, &e);
+}
+
+/* take_letter handles the letter of a client, if one is due. It returns false if none is. */
+static bool take_letter(struct connection *x)
+{
+    struct td_clients *c = x->clients;
+    if (!x->box.letters || x->closing || x->paused)
+        return false;
+    size_t size = td_letterbox_take(&x->box, c->listens, c->letter);
+    if (size)
+        handle_datagram(x, c->letter, size, -1, false);
+    return size > 0;
+}
+
+/* settle_letter handles the letter that a client has sent before its next datagram. It returns the
+ * connection, or NULL if the client is gone. */
+static struct connection *settle_letter(struct connection *x)
+{
+    struct td_clients *c = x->clients;
+    uint32_t id = x->id;
+    if (!take_letter(x))
+        return x;
+    x = find(c, id);
+    return x && !x->closing ? x : NULL;
 }
 
 /* receive reads one datagram. It returns false if none exists or the client is gone. */
@@ -203,15 +237,19 @@ static bool receive(struct td_clients *c, uint32_t id)
     ssize_t size = recvmsg(x->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     if (size < 0 && (errno == EAGAIN || errno == EINTR))
         return false;
-    if (size <= 0) { /* a datagram is never empty: end of file */
+    uint64_t uid = x->uid; /* x may be gone after handle_datagram */
+    int fd = size > 0 ? received_fd(x, &message) : -1;
+    x = settle_letter(x);
+    if (x && size <= 0) { /* a datagram is never empty: end of file */
         lose(x);
         return false;
     }
-    uint64_t uid = x->uid; /* x may be gone after handle_datagram */
-    int fd = received_fd(x, &message);
     if (message.msg_flags & MSG_TRUNC)
         size = 1; /* too long: decoding will refuse it */
-    handle_datagram(x, (size_t)size, fd, message.msg_flags & MSG_CTRUNC);
+    if (x) {
+        x->box.received++;
+        handle_datagram(x, c->bytes, (size_t)size, fd, message.msg_flags & MSG_CTRUNC);
+    }
     if (fd >= 0)
         td_closer_close(c->closer, uid, fd);
     return true;
@@ -287,15 +325,45 @@ static bool may_read(const struct connection *x)
     return has_room(x) && td_closer_pending(x->clients->closer, x->uid) < TD_CLOSER_PENDING_MAX;
 }
 
+static void on_unread(uv_idle_t *idle);
+
 static void rearm(struct connection *x)
 {
     int events = UV_DISCONNECT;
+    bool paused = x->paused;
     x->paused = !may_read(x);
+    if (paused && !x->paused && x->box.letters) /* its letter was left where it is */
+        uv_idle_start(&x->clients->unread, on_unread);
     if (!x->paused)
         events |= UV_READABLE;
     if (x->waiting)
         events |= UV_WRITABLE;
     uv_poll_start(&x->poll, events, on_poll);
+}
+
+bool td_clients_look(struct td_clients *c)
+{
+    bool any = false;
+    for (struct connection *x = c->first_boxed; x; x = x->next_boxed) /* x may be gone; its memory
+                                                                         stays for this turn */
+        any = take_letter(x) || any;
+    return any;
+}
+
+bool td_clients_listen(struct td_clients *c, bool listens)
+{
+    bool none = true;
+    c->listens = listens;
+    for (struct connection *x = c->first_boxed; x; x = x->next_boxed)
+        if (!x->paused && !x->closing)
+            none = td_letterbox_listens(&x->box, listens) && none;
+    return none;
+}
+
+static void on_unread(uv_idle_t *idle)
+{
+    uv_idle_stop(idle);
+    td_clients_look(idle->data);
 }
 
 static void on_poll(uv_poll_t *poll, int error, int events)
@@ -442,6 +510,9 @@ static void reply(struct td_clients *c, uint32_t client, const struct td_reply *
     if (size == 0)
         return;
     note_expelled(x, r);
+    if (fd < 0 && !x->waiting && td_letterbox_put(&x->box, bytes, size))
+        return;
+    x->box.sent++;
     if (x->waiting || !transmit(x, bytes, size, fd)) {
         if (x->waiting || errno == EAGAIN || errno == EINTR)
             keep_waiting(x, bytes, size, fd);
@@ -463,10 +534,28 @@ void td_clients_tick(struct td_clients *c)
     td_events_tick(&c->events, td_loop_now());
 }
 
+/* share_letters sends a client that its group spans nodes, and once the memory for its letters. */
+static void share_letters(struct connection *x, struct td_reply *joined)
+{
+    struct td_clients *c = x->clients;
+    int fd = c->loop->config->segments ? td_letterbox_make(&x->box, c->loop->regions, x->uid) : -1;
+    joined->u.joined.has_letters = fd >= 0;
+    reply(c, x->id, joined, fd);
+    if (fd < 0)
+        return;
+    close(fd);
+    x->boxed = &c->first_boxed;
+    if ((x->next_boxed = c->first_boxed))
+        x->next_boxed->boxed = &x->next_boxed;
+    c->first_boxed = x;
+    if (c->listens)
+        td_letterbox_listens(&x->box, true);
+}
+
 void td_clients_reply(struct td_clients *c, uint32_t client, const struct td_reply *r)
 {
     struct td_segments *segments = c->loop->segments;
-    const struct connection *x = find(c, client);
+    struct connection *x = find(c, client);
     if (x)
         td_events_reply(&c->events, td_loop_now(), (uint64_t)x->pid, x->uid, r);
     if (r->kind == TD_REPLY_PEER_REGION && r->u.peer_region.handle && x) {
@@ -474,11 +563,15 @@ void td_clients_reply(struct td_clients *c, uint32_t client, const struct td_rep
               td_regions_descriptor(c->loop->regions, r->u.peer_region.handle, x->uid));
         return;
     }
-    if (r->kind != TD_REPLY_JOINED || !r->u.joined.is_local || !x) {
+    if (r->kind != TD_REPLY_JOINED || !x) {
         reply(c, client, r, -1);
         return;
     }
     struct td_reply joined = *r;
+    if (!r->u.joined.is_local) {
+        share_letters(x, &joined);
+        return;
+    }
     int fd = td_segments_share(segments, r->u.joined.group, r->u.joined.size, x->uid);
     joined.u.joined.has_segment = fd >= 0;
     reply(c, client, &joined, fd);
@@ -550,6 +643,8 @@ struct td_clients *td_clients_create(struct td_loop *loop, char *why, size_t why
     td_regions_unmap_on(loop->regions, c->closer);
     uv_timer_init(&loop->uv, &c->sweep);
     c->sweep.data = c;
+    uv_idle_init(&loop->uv, &c->unread);
+    c->unread.data = c;
     int fd = td_listener_open(loop->config->socket, &c->passed, why, why_bytes);
     if (fd >= 0 && td_acceptor_start(&c->acceptor, &loop->uv, fd, "clients", spare_descriptors(),
                                      on_connect, c))
@@ -557,6 +652,7 @@ struct td_clients *td_clients_create(struct td_loop *loop, char *why, size_t why
     td_regions_unmap_on(loop->regions, NULL);
     td_closer_stop(c->closer);
     uv_close((uv_handle_t *)&c->sweep, NULL);
+    uv_close((uv_handle_t *)&c->unread, NULL);
     uv_run(&loop->uv, UV_RUN_NOWAIT); /* the loop lets go of the handles */
     td_closer_destroy(c->closer);
     free(c);
@@ -579,6 +675,7 @@ void td_clients_stop(struct td_clients *c)
     td_acceptor_stop(&c->acceptor, NULL);
     td_closer_stop(c->closer);
     uv_close((uv_handle_t *)&c->sweep, NULL);
+    uv_close((uv_handle_t *)&c->unread, NULL);
 }
 
 void td_clients_free(struct td_clients *c)

@@ -20,6 +20,12 @@ void td_clients_observe(struct td_clients *clients);
  * were lost before it. td_clients_tick says now and then how many lines were suppressed. */
 void td_clients_note(struct td_clients *clients, const struct td_note *note, uint64_t lost);
 void td_clients_tick(struct td_clients *clients);
+/* td_clients_listen says whether the loop stays awake: then clients may put requests into memory
+ * where td_clients_look finds them without a system call (segment/letter.h). td_clients_look
+ * returns true if it has handled one. td_clients_listen returns false if it was to stop, and one
+ * has come that td_clients_look has to handle. */
+bool td_clients_listen(struct td_clients *clients, bool listens);
+bool td_clients_look(struct td_clients *clients);
 uint32_t td_clients_count(const struct td_clients *clients);
 
 #endif

@@ -32,17 +32,11 @@ static void on_ended(void *peer, struct td_channel *channel, bool breach, const 
            why);
 }
 
-/* is_frequent returns true for the messages that operations wait for. */
-static bool is_frequent(enum td_message_kind kind)
-{
-    return kind == TD_MESSAGE_ARRIVE || kind == TD_MESSAGE_RELEASE || kind == TD_MESSAGE_FLOOD;
-}
-
 void td_peer_want_express(struct td_peer *p, enum td_message_kind kind)
 {
     static const struct td_channel_calls calls = {
         .carries_messages = true, .handshake = on_answer, .ended = on_ended};
-    if (!p->express_agreed || p->express || !is_frequent(kind))
+    if (!p->express_agreed || p->express || !td_message_is_frequent(kind))
         return;
     p->express = td_peer_open_stream(p, &calls);
     p->express_agreed = p->express != NULL;

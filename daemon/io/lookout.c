@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lookout.h"
+
+#include <sched.h>
+
+#include "io/clients/clients.h"
+#include "io/loop.h"
+
+static void on_idle(uv_idle_t *idle)
+{
+    struct td_lookout *l = idle->data;
+    if (td_clients_look(l->clients))
+        return; /* the sockets are next */
+    td_time now = td_loop_now();
+    if (td_awake_lasts(&l->awake, now)) {
+        sched_yield();
+        td_awake_yielded(&l->awake, now, td_loop_now());
+        td_clients_look(l->clients);
+    } else if (td_clients_listen(l->clients, false)) {
+        uv_idle_stop(idle);
+    }
+}
+
+void td_lookout_init(struct td_lookout *l, uv_loop_t *uv)
+{
+    *l = (struct td_lookout){.clients = NULL};
+    uv_idle_init(uv, &l->idle);
+    l->idle.data = l;
+}
+
+enum { SHORT_BYTES = 4096 }; /* of a packet */
+
+/* is_of_short_call returns true for what the short calls of ranks consist of. */
+static bool is_of_short_call(const struct td_event *e)
+{
+    switch ((int)e->kind) {
+    case TD_EVENT_CLIENT_REQUEST:
+        return e->u.request.request->kind == TD_REQUEST_OPERATION;
+    case TD_EVENT_TREE_MESSAGE:
+        return td_message_is_frequent(e->u.tree.message->kind);
+    case TD_EVENT_PACKET:
+        return e->u.packet.packet.kind == TD_PACKET_DATA && e->u.packet.packet.bytes <= SHORT_BYTES;
+    default:
+        return false;
+    }
+}
+
+void td_lookout_note(struct td_lookout *l, const struct td_event *event, td_time now)
+{
+    if (!l->clients || !is_of_short_call(event) || !td_awake_extend(&l->awake, now) ||
+        uv_is_active((const uv_handle_t *)&l->idle))
+        return;
+    td_clients_listen(l->clients, true);
+    uv_idle_start(&l->idle, on_idle);
+}

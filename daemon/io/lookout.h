@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lookout: keeps the loop awake for a short while after an event of a short call, because the next
+ * one comes soon: the loop then looks at its sockets and at the letters of clients, and lets other
+ * threads run in between (base/awake.h).
+ * Owns: a handle of the loop. Borrows: the clients. */
+#ifndef TD_IO_LOOKOUT_H
+#define TD_IO_LOOKOUT_H
+
+#include <uv.h>
+
+#include "base/awake.h"
+#include "core/event.h"
+
+struct td_clients;
+
+struct td_lookout {
+    uv_idle_t idle;
+    struct td_awake awake;
+    struct td_clients *clients;
+};
+
+void td_lookout_init(struct td_lookout *lookout, uv_loop_t *uv);
+/* td_lookout_note takes an event that the loop has handled now. */
+void td_lookout_note(struct td_lookout *lookout, const struct td_event *event, td_time now);
+
+#endif
