@@ -154,6 +154,20 @@ static void a_secret_that_others_can_read_is_refused(void **state)
     assert_int_equal(with_lists(list), TD_OK);
 }
 
+/* An operator checks the files as root: torusctl doctor. */
+static void root_reads_a_secret_of_the_user_that_runs_torusd(void **state)
+{
+    (void)state;
+    enum { TORUSD = 1234 };
+    char list[512];
+    if (geteuid() != 0)
+        skip();
+    snprintf(list, sizeof list, "0,1 %s\n", digits[0]);
+    assert_int_equal(chown(key, TORUSD, TORUSD), 0);
+    if (with_lists(list) != TD_OK)
+        fail_msg("%s", text);
+}
+
 static void malformed_secrets_are_refused_without_their_digits(void **state)
 {
     (void)state;
@@ -252,6 +266,7 @@ int main(void)
         TEST(errors_of_the_list_name_file_and_line),
         TEST(the_own_key_must_be_in_the_list_at_the_own_place),
         TEST(a_secret_that_others_can_read_is_refused),
+        TEST(root_reads_a_secret_of_the_user_that_runs_torusd),
         TEST(malformed_secrets_are_refused_without_their_digits),
         TEST(key_and_list_belong_together_and_exclude_insecure),
         TEST(keygen_makes_a_pair_that_torusd_accepts),
