@@ -42,6 +42,15 @@ if(SCDOC)
 else()
     message(STATUS "scdoc not found: the man pages are not built")
 endif()
+# a page for each function, from the comments of torus.h
+set(made ${CMAKE_BINARY_DIR}/man/functions)
+set(header ${CMAKE_SOURCE_DIR}/client/torus/torus.h)
+set(maker ${CMAKE_SOURCE_DIR}/docs/man/functions.py)
+add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/man/functions.stamp DEPENDS ${header} ${maker} VERBATIM
+    COMMAND ${TORUS_PYTHON} ${maker} ${header} ${PROJECT_VERSION} ${made}
+    COMMAND ${CMAKE_COMMAND} -E touch ${CMAKE_BINARY_DIR}/man/functions.stamp)
+add_custom_target(man_functions ALL DEPENDS ${CMAKE_BINARY_DIR}/man/functions.stamp)
+install(DIRECTORY ${made}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man3)
 
 # Configuration, units, torus.pc and man pages contain paths below the prefix of the installation.
 file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/placed)

@@ -172,7 +172,7 @@ static bool choice(const char *option, const char *value, const char *words, uns
         }
         w += size + (w[size] == ' ');
     }
-    char expected[100];
+    char expected[200];
     snprintf(expected, sizeof expected, "one of: %s", words);
     return complain(option, value, expected);
 }
