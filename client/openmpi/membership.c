@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "membership.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -248,6 +249,17 @@ static void join(void)
     }
 }
 
+/* is_fault_tolerant returns true if this Open MPI repairs communicators after deaths (ULFM): it
+ * then ends, agrees on and shrinks them by means that torusd does not know, so the component steps
+ * aside. The variable is Open MPI's own; 4.1 lacks it. */
+static bool is_fault_tolerant(void)
+{
+    const bool *enabled = dlsym(RTLD_DEFAULT, "ompi_ftmpi_enabled");
+    if (enabled && *enabled)
+        tm_verbose(1, "torusd is not used: fault tolerance (ULFM) is enabled");
+    return enabled && *enabled;
+}
+
 void tm_membership_init(struct ompi_communicator_t *world)
 {
     uint32_t own = (uint32_t)ompi_comm_rank(world);
@@ -269,7 +281,8 @@ void tm_membership_init(struct ompi_communicator_t *world)
     mine->parameters = tm_parameters_hash();
     if (own == ROOT)
         mine->nonce = nonce();
-    if (tm_parameters.priority >= 0 && table.ranks > 1 && open_context(own, table.ranks)) {
+    if (tm_parameters.priority >= 0 && table.ranks > 1 && !is_fault_tolerant() &&
+        open_context(own, table.ranks)) {
         mine->usable = 1;
         mine->machine = machine_hash();
         mine->node = torus_node(tm_context);
