@@ -131,9 +131,17 @@ enum td_alltoall td_method_alltoall(const struct td_method *method)
     return (enum td_alltoall)value;
 }
 
-uint64_t td_cost_slots(uint64_t slots)
+static uint64_t packet_of(const struct td_program *p)
 {
-    return slots < TD_COST_UNKNOWN / TD_COST_SLOT ? slots * TD_COST_SLOT : TD_COST_UNKNOWN - 1;
+    return p->tuning.packet_bytes ? p->tuning.packet_bytes : 1;
+}
+
+uint64_t td_cost_bytes(const struct td_program *p, uint64_t bytes)
+{
+    uint64_t slots = bytes / packet_of(p), rest = bytes % packet_of(p);
+    return slots < TD_COST_UNKNOWN / TD_COST_SLOT - 1
+               ? slots * TD_COST_SLOT + rest * TD_COST_SLOT / packet_of(p)
+               : TD_COST_UNKNOWN - 1;
 }
 
 /* ---- calls ---- */
@@ -145,8 +153,12 @@ uint64_t td_program_bytes(const struct td_program *p)
 
 uint64_t td_program_packets(const struct td_program *p, uint64_t bytes)
 {
-    uint64_t packet = p->tuning.packet_bytes ? p->tuning.packet_bytes : 1;
-    return bytes / packet + (bytes % packet != 0);
+    return bytes / packet_of(p) + (bytes % packet_of(p) != 0);
+}
+
+uint64_t td_program_hop(const struct td_program *p, uint64_t bytes)
+{
+    return bytes < packet_of(p) ? bytes : packet_of(p);
 }
 
 bool td_program_is_routed(const struct td_program *p)

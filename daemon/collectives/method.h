@@ -121,8 +121,9 @@ void td_method_compile(const struct td_method *method, struct td_query *q, struc
  * TD_ALLTOALL_AUTO. */
 enum td_alltoall td_method_alltoall(const struct td_method *method);
 
-/* td_cost_slots returns the cost of a number of slots. */
-uint64_t td_cost_slots(uint64_t slots);
+/* td_cost_bytes returns the cost of bytes that pass a link one after the other: a partial packet
+ * takes the time of its bytes. */
+uint64_t td_cost_bytes(const struct td_program *p, uint64_t bytes);
 
 /* ---- what several methods need to know of a call ---- */
 
@@ -131,6 +132,8 @@ uint64_t td_cost_slots(uint64_t slots);
 uint64_t td_program_bytes(const struct td_program *p);
 /* td_program_packets returns the number of packets that carry `bytes`. */
 uint64_t td_program_packets(const struct td_program *p, uint64_t bytes);
+/* td_program_hop returns the bytes of the largest packet of a message: a hop takes their time. */
+uint64_t td_program_hop(const struct td_program *p, uint64_t bytes);
 /* td_program_is_routed returns true if packets use links of a torus between several nodes. */
 bool td_program_is_routed(const struct td_program *p);
 /* td_program_brackets_any returns true if the result must not depend on the placement of ranks. */

@@ -10,35 +10,35 @@
  * versions then form no group. */
 /* clang-format off */
 #define METHODS(each) \
-    each(flood, 0, 1) \
-    each(tree_combine, 1, 1) \
-    each(bcast_trees, 2, 1) \
-    each(bcast_planes, 3, 1) \
+    each(flood, 0, 2) \
+    each(tree_combine, 1, 2) \
+    each(bcast_trees, 2, 2) \
+    each(bcast_planes, 3, 2) \
     each(bcast_binomial, 4, 1) \
     each(bcast, 5, 2) \
     each(bcast_chain, 33, 1) \
-    each(reduce_trees, 6, 1) \
-    each(tree_reduce, 7, 1) \
+    each(reduce_trees, 6, 2) \
+    each(tree_reduce, 7, 2) \
     each(reduce_binomial, 8, 1) \
     each(tree_gather, 9, 1) \
-    each(reduce_swing, 10, 1) \
-    each(reduce_bucket, 11, 1) \
-    each(reduce_swing_whole, 12, 1) \
+    each(reduce_swing, 10, 2) \
+    each(reduce_bucket, 11, 2) \
+    each(reduce_swing_whole, 12, 2) \
     each(reduce_exchange, 13, 3) \
-    each(reduce_scatter_swing, 14, 1) \
-    each(reduce_scatter_bucket, 15, 1) \
-    each(allgather_swing, 16, 1) \
-    each(allgather_bucket, 17, 1) \
-    each(scan_chain, 18, 2) \
-    each(prefix_stream, 19, 1) \
+    each(reduce_scatter_swing, 14, 2) \
+    each(reduce_scatter_bucket, 15, 2) \
+    each(allgather_swing, 16, 2) \
+    each(allgather_bucket, 17, 2) \
+    each(scan_chain, 18, 3) \
+    each(prefix_stream, 19, 2) \
     each(prefix_round_trips, 20, 1) \
-    each(gather, 21, 1) \
-    each(reduce_rank_order, 22, 1) \
+    each(gather, 21, 2) \
+    each(reduce_rank_order, 22, 2) \
     each(reduce_counts, 23, 1) \
-    each(alltoall_random, 24, 1) \
-    each(alltoallv, 25, 1) \
-    each(alltoall_two_phase, 26, 1) \
-    each(alltoall_phased, 27, 1) \
+    each(alltoall_random, 24, 2) \
+    each(alltoallv, 25, 2) \
+    each(alltoall_two_phase, 26, 2) \
+    each(alltoall_phased, 27, 2) \
     each(alltoall_pairwise, 28, 1) \
     each(alltoallv_pairwise, 29, 1) \
     each(fft_rows, 30, 3) \

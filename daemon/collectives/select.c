@@ -43,11 +43,19 @@ const struct td_method *td_select_method(struct td_query *q)
     return best;
 }
 
-/* slots_of returns the slots that a cost predicts, or 0. */
-static uint64_t slots_of(uint64_t cost)
+/* predicted returns the time that a cost predicts, in 1 / TD_COST_SLOT slots, or 0. */
+static uint64_t predicted(uint64_t cost)
 {
     uint64_t within = cost & TD_COST_UNKNOWN;
-    return cost < TD_COST_LAST && within < TD_COST_UNKNOWN ? within / TD_COST_SLOT : 0;
+    return cost < TD_COST_LAST && within < TD_COST_UNKNOWN ? within : 0;
+}
+
+/* bytes_of returns a predicted time in bytes of a link. */
+static uint64_t bytes_of(const struct td_program *p, uint64_t time)
+{
+    uint64_t packet = p->tuning.packet_bytes;
+    return time / TD_COST_SLOT * packet +
+           (time % TD_COST_SLOT * packet + TD_COST_SLOT - 1) / TD_COST_SLOT;
 }
 
 /* method_of returns the method of a call. An execution of a plan uses the plan's method. */
@@ -63,7 +71,7 @@ void td_select_compile(const struct td_compile_input *in, struct td_program *out
     td_query_begin(&q, out, in->survey != NULL);
     td_method_compile(method_of(in, &q), &q, out);
     if (q.least >> TD_COST_CLASS_BITS != TD_COST_GATE) /* else it runs before its release */
-        out->predicted_slots = slots_of(q.least);
+        out->predicted_bytes = bytes_of(out, predicted(q.least));
 }
 
 /* ---- explanations ---- */
@@ -129,9 +137,8 @@ int td_select_explain(const struct td_compile_input *in, char *text, size_t size
     enum td_alltoall alltoall = td_method_alltoall(candidate[0].method);
     const char *name =
         alltoall == TD_ALLTOALL_AUTO ? candidate[0].method->name : td_alltoall_name(alltoall);
-    uint64_t slots = slots_of(candidate[0].cost);
-    if (candidate[0].reason == ASKED_FOR || slots == 0)
+    double slots = (double)predicted(candidate[0].cost) / (double)TD_COST_SLOT;
+    if (candidate[0].reason == ASKED_FOR || slots <= 0)
         return snprintf(text, size, "%s: %s", name, candidate[0].reason);
-    return snprintf(text, size, "%s: %s (predicted %llu slots)", name, candidate[0].reason,
-                    (unsigned long long)slots);
+    return snprintf(text, size, "%s: %s (predicted %.4g slots)", name, candidate[0].reason, slots);
 }

@@ -28,7 +28,7 @@ struct td_kind_sums {
     struct td_histogram duration; /* from the first call to the end, of those that succeeded */
     struct td_histogram skew;     /* from the first call to the release: the last rank has called */
     /* of those that succeeded and whose method predicts its time (collectives/method.h): */
-    uint64_t predicted_slots;            /* the prediction, in times of a packet on a link */
+    uint64_t predicted_bytes;            /* the prediction, in bytes that a link carries */
     uint64_t measured_ns;                /* from the release to the end */
     uint64_t segment, segment_waited_ns; /* calls of segments that are closed */
 };

@@ -319,7 +319,7 @@ struct td_program {
     bool survey_pending;                /* compile again when the survey is known */
     int64_t scratch_bytes;
     bool whole;               /* every RECV has bytes: none is complete from the start */
-    uint64_t predicted_slots; /* the time that the method predicts, in packets of a link; 0: it
+    uint64_t predicted_bytes; /* the time that the method predicts, in bytes of a link; 0: it
                                  predicts none */
     unsigned families;
     struct td_family family[TD_FAMILIES_MAX];

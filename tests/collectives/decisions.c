@@ -26,6 +26,13 @@ static uint64_t packets_of(const struct choice *c, uint64_t bytes)
     return bytes / packet + (bytes % packet != 0);
 }
 
+/* time_of returns the time of bytes on a link in 1 / 65536 of a packet's. */
+static uint64_t time_of(const struct choice *c, uint64_t bytes)
+{
+    uint64_t packet = c->p->tuning.packet_bytes ? c->p->tuning.packet_bytes : 1;
+    return (bytes / packet << 16) + (bytes % packet << 16) / packet;
+}
+
 static bool is_torus(const struct choice *c)
 {
     bool torus = c->grid.box;
@@ -149,8 +156,8 @@ static bool goes_by_relays(const struct choice *c)
     } else if (ratio2 >= 3 && k > (t->dimensions == 2 ? 16 : 8) && t->nodes / k > 4) {
         random = k >= 18 ? 640 : 960 - 32 * (k - 8);
     }
-    random = (td_alltoall_bound(t, packets_of(c, mean)) + 1) / 2 * 1000 / random;
-    two_phase = (td_alltoall_bound(t, packets_of(c, most)) + 1) / 2 * 1000 / two_phase;
+    random = time_of(c, td_alltoall_bound(t, mean) / 2) * 1000 / random;
+    two_phase = time_of(c, td_alltoall_bound(t, most) / 2) * 1000 / two_phase;
     return c->grid.box && t->dimensions > 1 && packets_of(c, mean) > 1 && two_phase < random;
 }
 
@@ -251,7 +258,16 @@ static const char *take_rooted(const struct choice *c)
 
 /* ---- rings ---- */
 
-static uint64_t swing_time(const struct choice *c, bool whole, uint64_t packets)
+/* ring_time returns the time of pieces that travel `hops` hops, and load the busiest link with
+ * `carried` / 65536 pieces. */
+static uint64_t ring_time(const struct choice *c, uint64_t hops, uint64_t carried, uint64_t piece)
+{
+    uint64_t packet = c->p->tuning.packet_bytes ? c->p->tuning.packet_bytes : 1;
+    return hops * time_of(c, piece < packet ? piece : packet) + carried * (piece / packet) +
+           carried * (piece % packet) / packet;
+}
+
+static uint64_t swing_time(const struct choice *c, bool whole, uint64_t piece)
 {
     uint64_t hops = 0, carried = 0;
     for (uint32_t s = 0; s < td_swing_steps(&c->grid); s++) {
@@ -259,15 +275,15 @@ static uint64_t swing_time(const struct choice *c, bool whole, uint64_t packets)
         hops += far;
         carried += far * (whole ? 1u << 16 : (1u << 16) >> (s + 1));
     }
-    return whole ? (hops << 16) + carried * packets
-                 : (2 * hops << 16) + 2 * carried * 7 / 4 * packets;
+    return whole ? ring_time(c, hops, carried, piece)
+                 : ring_time(c, 2 * hops, 2 * carried * 7 / 4, piece);
 }
 
 static enum td_rings predict_rings(const struct choice *c)
 {
     bool reduces = c->kind == TD_KIND_ALLREDUCE;
     uint32_t dimensions = c->grid.shape.dimensions, first = td_bound_longest(&c->grid.shape);
-    uint64_t packets = packets_of(c, c->bytes * (reduces ? 1 : c->size)) / (2 * dimensions);
+    uint64_t piece = (c->bytes * (reduces ? 1 : c->size) + 2 * dimensions - 1) / (2 * dimensions);
     uint64_t hops = 0, carried = 0, left = 1 << 16;
     if (!td_swing_fits(&c->grid))
         return TD_RINGS_BUCKET;
@@ -277,10 +293,10 @@ static enum td_rings predict_rings(const struct choice *c)
         carried += left * (k - 1) / k;
         left /= k;
     }
-    uint64_t halves = swing_time(c, false, packets);
-    if ((2 * hops << 16) + 2 * carried * packets < halves)
+    uint64_t halves = swing_time(c, false, piece);
+    if (ring_time(c, 2 * hops, 2 * carried, piece) < halves)
         return TD_RINGS_BUCKET;
-    return reduces && swing_time(c, true, packets) < halves ? TD_RINGS_WHOLE : TD_RINGS_SWING;
+    return reduces && swing_time(c, true, piece) < halves ? TD_RINGS_WHOLE : TD_RINGS_SWING;
 }
 
 static const char *take_allreduce(const struct choice *c)
@@ -364,12 +380,14 @@ static bool chain_is_long(const struct choice *c)
     uint64_t packet = c->p->tuning.packet_bytes ? c->p->tuning.packet_bytes : 1;
     if (!c->routed || !c->grid.box || c->slots < 3)
         return false;
-    uint64_t n = packets_of(c, c->bytes), chunk = chain_chunk(c) / packet + 1;
+    uint64_t n = c->bytes, chunk = chain_chunk(c);
+    chunk += chunk < packet ? chunk : packet;
     uint64_t chain = n + (c->slots - 2) * (n < chunk ? n : chunk);
     if (c->grid.shape.dimensions > 2)
         chain += n * c->grid.shape.size[td_bound_longest(&c->grid.shape)];
     uint64_t each = (n + c->slots - 1) / c->slots, ranks = (c->size + c->slots - 1) / c->slots;
-    return 3 * td_alltoall_bound(&c->grid.shape, each * ranks) / 2 < chain;
+    uint64_t exchanges = td_alltoall_bound(&c->grid.shape, each * ranks) / 2 * 3;
+    return time_of(c, exchanges) < time_of(c, chain);
 }
 
 /* ---- the order ---- */

@@ -46,7 +46,7 @@ static bool applies(struct td_query *q)
 
 static uint64_t cost(struct td_query *q)
 {
-    return td_cost_slots(q->program->group->slots);
+    return td_cost_bytes(q->program, q->program->group->slots);
 }
 
 static void compile(struct td_query *q, struct td_program *p)

@@ -76,7 +76,7 @@ static void an_operation_waits_until_its_release(void **state)
     assert_int_equal(count(&barriers()->duration), 1);
     assert_int_equal(barriers()->skew.ns, 3 * SECOND);
     assert_int_equal(barriers()->duration.ns, 3 * SECOND);
-    assert_int_equal(barriers()->predicted_slots, 0); /* it travels with its gate */
+    assert_int_equal(barriers()->predicted_bytes, 0); /* it travels with its gate */
     for (int e = 0; e < TD_ERRORS; e++)
         assert_int_equal(td_watch_sums(node.core)->failed[e], 0);
     node_end();

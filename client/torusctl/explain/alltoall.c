@@ -66,22 +66,20 @@ static void predict(struct explain_alltoall *x)
     struct td_alltoall_model m = td_alltoall_model_of(&q);
     switch (x->plan.method) {
     case TD_ALLTOALL_RANDOM:
-        /* NOLINTNEXTLINE(bugprone-integer-division): the nodes compare whole numbers */
-        x->predicted = (double)(m.bound * 1000 / m.random);
+        x->predicted = (double)m.bound * 1000 / m.random / t->packet_bytes;
         return;
     case TD_ALLTOALL_TWO_PHASE:
-        /* NOLINTNEXTLINE(bugprone-integer-division) */
-        x->predicted = (double)(m.longest_bound * 1000 / m.two_phase);
+        x->predicted = (double)m.longest_bound * 1000 / m.two_phase / t->packet_bytes;
         return;
     case TD_ALLTOALL_PHASED: /* one part loads one dimension after the other */
         for (uint32_t d = 0; d < shape->dimensions; d++)
             sum += (double)td_bound_load2(shape, d) / 2 * packets;
-        x->predicted = (double)td_alltoall_phased_slots(&q, &m);
+        x->predicted = (double)td_alltoall_phased_bytes(&q, &m) / t->packet_bytes;
         if (x->plan.parts < x->plan.phases)
             x->predicted += sum - x->bound;
         return;
     case TD_ALLTOALL_PAIRWISE:
-        x->predicted = (double)explain_pairwise_slots(&x->plan, m.packets);
+        x->predicted = explain_pairwise_slots(&x->plan, m.unit);
         return;
     case TD_ALLTOALL_AUTO:
     case TD_ALLTOALLS:

@@ -122,7 +122,8 @@ static void model(const struct explain_fft *x, const struct td_group *group, uin
     out->by[TD_ALLTOALL_RANDOM] = out->bound * 1000 / all.random;
     if (q.grid.box) /* phased: barriers and the last packets add to it */
         out->by[TD_ALLTOALL_PHASED] =
-            out->bound + (double)(td_alltoall_phased_slots(&q, &all) - all.bound);
+            out->bound + (double)(td_alltoall_phased_bytes(&q, &all) - all.bound) /
+                             x->machine.settings.packet_bytes;
     if (q.grid.box && q.grid.shape.dimensions > 1)
         out->by[TD_ALLTOALL_TWO_PHASE] = out->bound * 1000 / all.two_phase;
 }

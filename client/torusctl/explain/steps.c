@@ -6,6 +6,7 @@
 
 #include "collectives/cost/bound.h"
 #include "collectives/alltoall/relay.h"
+#include "collectives/method.h"
 
 enum { PAIRWISE_NODES_MAX = 1024 };
 
@@ -252,13 +253,13 @@ uint64_t explain_pass(const struct td_topology *t, uint32_t from, uint32_t to, i
     return most;
 }
 
-uint64_t explain_pairwise_slots(const struct explain_plan *x, uint64_t packets)
+double explain_pairwise_slots(const struct explain_plan *x, uint64_t bytes)
 {
     const struct td_topology *t = x->program->topology;
     uint32_t n = x->program->group->slots;
     size_t links = (size_t)n * t->dimensions * 2;
     uint64_t *load2 = n <= PAIRWISE_NODES_MAX ? calloc(links, sizeof *load2) : NULL;
-    uint64_t slots = 0;
+    double sum = 0, hop = (double)td_program_hop(x->program, bytes);
     for (uint32_t s = 1; load2 && s < n; s++) {
         uint64_t most = 0, far = 0;
         memset(load2, 0, links * sizeof *load2);
@@ -269,8 +270,8 @@ uint64_t explain_pairwise_slots(const struct explain_plan *x, uint64_t packets)
             most = load > most ? load : most;
             far = way > far ? way : far;
         }
-        slots += (most * packets + 1) / 2 + far - 1;
+        sum += (double)most / 2 * (double)bytes + (double)(far - 1) * hop;
     }
     free(load2);
-    return slots;
+    return sum / x->program->tuning.packet_bytes;
 }

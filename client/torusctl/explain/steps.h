@@ -61,10 +61,10 @@ struct explain_totals explain_total(const struct explain_plan *plan);
  * on the route. */
 uint64_t explain_pass(const struct td_topology *t, uint32_t from, uint32_t to, int choice,
                       uint64_t weight, uint64_t *load2);
-/* explain_pairwise_slots returns the sum of the times of the pairwise steps: for each the packets
- * of the busiest link with dimension-ordered routes, and its hops. It is a lower estimate, 2 to 18
+/* explain_pairwise_slots returns the sum of the times of the pairwise steps: for each the bytes on
+ * the busiest link with dimension-ordered routes, and its hops. It is a lower estimate, 2 to 18
  * % below torus-sim on five shapes. It takes time in proportion to the hops of all pairs, and
  * returns 0 for machines on which that is long. */
-uint64_t explain_pairwise_slots(const struct explain_plan *plan, uint64_t packets);
+double explain_pairwise_slots(const struct explain_plan *plan, uint64_t bytes);
 
 #endif

@@ -20,6 +20,7 @@
  * send the next segment to each other. */
 #include "alltoall_phased.h"
 
+#include "collectives/cost/constants.h"
 #include "relay.h"
 
 enum role { RECV, SYNC, FREE, LOCAL, PACK, UNPACK, SEND, ROLES };
@@ -247,41 +248,44 @@ static void add_barriers(struct td_program *p, const struct td_grid *grid, uint3
     td_program_need(p, SEND * dimensions + e, sync, by_hop ? 2 : per_turn, 1, 0);
 }
 
-/* barrier_slots returns the slots of a barrier along a ring: in round r a message travels 2^r
- * nodes. */
-static uint64_t barrier_slots(uint32_t k)
+/* barrier_messages returns the messages of a barrier along a ring, one after the other: in round r
+ * a message travels 2^r nodes. */
+static uint64_t barrier_messages(uint32_t k)
 {
-    uint64_t slots = 0;
+    uint64_t messages = 0;
     for (uint64_t places = 1; places < k; places *= 2)
-        slots += 1 + (places < k - places ? places : k - places);
-    return slots;
+        messages += 1 + (places < k - places ? places : k - places);
+    return messages;
 }
 
-/* pauses returns the slots of a ring's chain of barriers, and of the last packets before each
- * barrier. */
-static uint64_t pauses(const struct td_grid *grid, uint32_t d)
+/* pauses returns the bytes of a link that a ring's chain of barriers takes the time of, and the
+ * last packets before each barrier, of `packet` bytes. */
+static uint64_t pauses(const struct td_grid *grid, uint32_t d, uint64_t packet)
 {
     uint64_t most = td_grid_hops(grid, d);
     return grid->shape.dimensions *
-           (most * barrier_slots(grid->shape.size[d]) + most * (most + 1) / 2);
+           (most * barrier_messages(grid->shape.size[d]) * TD_COST_CONTROL_BYTES +
+            most * (most + 1) / 2 * packet);
 }
 
-/* td_alltoall_phased_slots: barriers occur once per segment. The number of segments is an upper
+/* td_alltoall_phased_bytes: barriers occur once per segment. The number of segments is an upper
  * estimate. */
-uint64_t td_alltoall_phased_slots(struct td_query *q, const struct td_alltoall_model *m)
+uint64_t td_alltoall_phased_bytes(struct td_query *q, const struct td_alltoall_model *m)
 {
     const struct td_program *p = q->program;
-    uint64_t most = 0, packet = p->tuning.packet_bytes ? p->tuning.packet_bytes : 1;
-    uint64_t unit = p->tuning.relay_bytes / (p->group->slots * 7u) + 1;
-    for (uint32_t d = 0; d < q->grid.shape.dimensions; d++)
-        most = pauses(&q->grid, d) > most ? pauses(&q->grid, d) : most;
-    return m->longest_bound + most * (1 + m->packets * packet / unit);
+    uint64_t most = 0, packet = td_program_hop(p, m->unit);
+    uint64_t segment = p->tuning.relay_bytes / (p->group->slots * 7u) + 1;
+    for (uint32_t d = 0; d < q->grid.shape.dimensions; d++) {
+        uint64_t all = pauses(&q->grid, d, packet);
+        most = all > most ? all : most;
+    }
+    return m->longest_bound + most * (1 + m->unit / segment);
 }
 
 static uint64_t cost(struct td_query *q)
 {
     struct td_alltoall_model m = td_alltoall_model_of(q);
-    return td_cost_slots(td_alltoall_phased_slots(q, &m));
+    return td_cost_bytes(q->program, td_alltoall_phased_bytes(q, &m));
 }
 
 static void compile(struct td_query *q, struct td_program *p)

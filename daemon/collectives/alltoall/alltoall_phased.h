@@ -6,7 +6,8 @@
 
 #include "collectives/cost/alltoall_model.h"
 
-/* td_alltoall_phased_slots returns the slots of all phases, barriers included. */
-uint64_t td_alltoall_phased_slots(struct td_query *q, const struct td_alltoall_model *m);
+/* td_alltoall_phased_bytes returns the bytes of a link that all phases take the time of, barriers
+ * included. */
+uint64_t td_alltoall_phased_bytes(struct td_query *q, const struct td_alltoall_model *m);
 
 #endif

@@ -184,7 +184,7 @@ static uint64_t cost(struct td_query *q)
     if (!td_program_is_routed(q->program))
         return 0;
     struct td_alltoall_model m = td_alltoall_model_of(q);
-    return td_cost_slots(m.bound * 1000 / m.random);
+    return td_alltoall_model_cost(q, m.bound, m.random);
 }
 
 static void compile(struct td_query *q, struct td_program *p)

@@ -241,7 +241,7 @@ static uint64_t cost(struct td_query *q)
     struct td_alltoall_model m = td_alltoall_model_of(q);
     if (m.packets < 2)
         return td_query_last(q, "one packet per pair is too short for relays");
-    return td_cost_slots(m.longest_bound * 1000 / m.two_phase);
+    return td_alltoall_model_cost(q, m.longest_bound, m.two_phase);
 }
 
 static void compile(struct td_query *q, struct td_program *p)

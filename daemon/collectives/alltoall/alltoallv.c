@@ -149,7 +149,7 @@ static uint64_t random_cost(struct td_query *q)
     if (!td_program_is_routed(q->program))
         return 0;
     struct td_alltoall_model m = td_alltoall_model_of(q);
-    return td_cost_slots(m.bound * 1000 / m.random);
+    return td_alltoall_model_cost(q, m.bound, m.random);
 }
 
 const struct td_method td_method_alltoallv = {

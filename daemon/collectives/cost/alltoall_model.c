@@ -71,9 +71,18 @@ struct td_alltoall_model td_alltoall_model_of(struct td_query *q)
     uint64_t mean = 0, most = 0;
     unit(p, &mean, &most);
     struct td_alltoall_model m = {.longest = td_bound_longest(t),
-                                  .packets = td_program_packets(p, mean)};
-    m.bound = (td_alltoall_bound(t, m.packets) + 1) / 2;
-    m.longest_bound = (td_alltoall_bound(t, td_program_packets(p, most)) + 1) / 2;
+                                  .unit = mean,
+                                  .packets = td_program_packets(p, mean),
+                                  .bound = td_alltoall_bound(t, mean) / 2,
+                                  .longest_bound = td_alltoall_bound(t, most) / 2};
     estimate(t, &m);
     return m;
+}
+
+uint64_t td_alltoall_model_cost(const struct td_query *q, uint64_t bytes, unsigned efficiency)
+{
+    uint64_t cost = td_cost_bytes(q->program, bytes);
+    return cost / efficiency < TD_COST_UNKNOWN / 1000
+               ? cost / efficiency * 1000 + cost % efficiency * 1000 / efficiency
+               : TD_COST_UNKNOWN - 1;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* alltoall_model: the quantities from which all-to-all methods predict their cost on the routed
- * fabric, in slots (a slot is the time of a full packet on a link). All are exact integers, the
- * same on every node. The efficiencies were measured in a model of links without latency
- * (alltoall_model.c). Pure: no I/O, clock, or globals. */
+ * fabric, in bytes that pass the busiest link one after the other: partial packets count as what
+ * they are. All are exact integers, the same on every node. The efficiencies were measured in a
+ * model of links without latency (alltoall_model.c). Pure: no I/O, clock, or globals. */
 #ifndef TD_COLLECTIVES_COST_ALLTOALL_MODEL_H
 #define TD_COLLECTIVES_COST_ALLTOALL_MODEL_H
 
@@ -10,14 +10,17 @@
 
 struct td_alltoall_model {
     uint32_t longest; /* the dimension with the busiest links, which determines the bound */
-    uint64_t packets; /* mean number of packets from one node to another */
-    uint64_t bound;   /* in slots; no routing takes less */
+    uint64_t unit;    /* mean bytes from one node to another, */
+    uint64_t packets; /* and their packets */
+    uint64_t bound;   /* in bytes; no routing takes less */
     uint64_t
-        longest_bound; /* in slots, if all units were as long as the longest, as relays pad them */
+        longest_bound; /* in bytes, if all units were as long as the longest, as relays pad them */
     unsigned random, two_phase; /* efficiencies, in thousandths of the bound's rate */
 };
 
 /* td_alltoall_model_of analyses an all-to-all, with equal counts or not, or the move of a plan. */
 struct td_alltoall_model td_alltoall_model_of(struct td_query *q);
+/* td_alltoall_model_cost returns the cost of `bytes` on the busiest link at an efficiency. */
+uint64_t td_alltoall_model_cost(const struct td_query *q, uint64_t bytes, unsigned efficiency);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bound.h"
 
+#include "constants.h"
 #include "model/call.h"
 
 uint64_t td_bound_load2(const struct td_topology *t, uint32_t dimension)
@@ -20,7 +21,9 @@ uint32_t td_bound_longest(const struct td_topology *t)
 
 uint64_t td_alltoall_bound(const struct td_topology *t, uint64_t bytes)
 {
-    return td_bound_load2(t, td_bound_longest(t)) * bytes;
+    uint64_t all = 0;
+    bool fits = !__builtin_mul_overflow(td_bound_load2(t, td_bound_longest(t)), bytes, &all);
+    return fits ? all : UINT64_MAX;
 }
 
 double td_bound_slots(const struct td_topology *t, unsigned kind, uint64_t bytes, uint32_t ranks,
@@ -29,7 +32,8 @@ double td_bound_slots(const struct td_topology *t, unsigned kind, uint64_t bytes
     double n = (double)bytes / packet_bytes, others = ranks - 1.0, links = 0;
     for (uint32_t d = 0; d < t->dimensions; d++)
         links += t->size[d] > 1 ? 2 : 0;
-    double latency = ranks > 1 ? td_topology_diameter(t) : 0, volume = 0;
+    double hop = bytes ? n : (double)TD_COST_CONTROL_BYTES / packet_bytes, volume = 0;
+    double latency = ranks > 1 ? td_topology_diameter(t) * (hop < 1 ? hop : 1) : 0;
     if (links == 0)
         return 0;
     switch (kind) {

@@ -17,7 +17,9 @@
     /* alltoall_model.c: efficiencies in thousandths, and the loss for each node of a long ring */ \
     each(RANDOM, 960) each(RANDOM_MESH, 890) each(RANDOM_LONGEST, 640) each(RANDOM_LOSS, 32) \
     each(TWO_PHASE_2, 950) each(TWO_PHASE_1_5, 900) each(TWO_PHASE, 630) \
-    each(TWO_PHASE_MESH_4, 940) each(TWO_PHASE_MESH_2, 790) each(TWO_PHASE_MESH, 620)
+    each(TWO_PHASE_MESH_4, 940) each(TWO_PHASE_MESH_2, 790) each(TWO_PHASE_MESH, 620) \
+    /* a message of a barrier, in bytes of a link: as long as a packet of torus-sim */ \
+    each(CONTROL_BYTES, 1 << 10)
 /* clang-format on */
 
 #define TD_COST_CONSTANT(name, value) TD_COST_##name = (value),

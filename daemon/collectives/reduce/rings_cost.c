@@ -42,9 +42,12 @@ static struct load swing_load(const struct td_grid *grid, bool whole)
     return whole ? load : (struct load){2 * load.hops, 2 * load.carried};
 }
 
-static uint64_t time_of(const struct load *load, uint64_t packets)
+/* time_of returns the cost of pieces of `bytes` bytes. */
+static uint64_t time_of(const struct td_program *p, const struct load *load, uint64_t bytes)
 {
-    return load->hops * WHOLE + load->carried * packets;
+    uint64_t packet = p->tuning.packet_bytes ? p->tuning.packet_bytes : 1;
+    return load->hops * td_cost_bytes(p, td_program_hop(p, bytes)) +
+           load->carried * (bytes / packet) + load->carried * (bytes % packet) / packet;
 }
 
 /* TD_COST_SWING_SHARE4: measured. Starts are not aligned, so links that several exchanges share are
@@ -57,15 +60,15 @@ struct td_rings_cost td_rings_cost(struct td_query *q)
     /* the other calls are one half of an allreduce, of all blocks */
     bool reduces = p->call.kind == TD_KIND_ALLREDUCE;
     uint64_t bytes = td_program_bytes(p) * (reduces ? 1 : p->group->size);
-    uint64_t packets = td_program_packets(p, bytes) / (2 * grid->shape.dimensions);
+    uint64_t pieces = 2 * grid->shape.dimensions, piece = (bytes + pieces - 1) / pieces;
     struct load bucket = bucket_load(grid);
-    struct td_rings_cost cost = {time_of(&bucket, packets), TD_COST_LAST, TD_COST_LAST};
+    struct td_rings_cost cost = {time_of(p, &bucket, piece), TD_COST_LAST, TD_COST_LAST};
     if (!td_swing_fits(grid))
         return cost;
     struct load halves = swing_load(grid, false), whole = swing_load(grid, true);
     halves.carried = halves.carried * TD_COST_SWING_SHARE4 / 4;
-    cost.halves = time_of(&halves, packets);
-    cost.whole = time_of(&whole, packets);
+    cost.halves = time_of(p, &halves, piece);
+    cost.whole = time_of(p, &whole, piece);
     return cost;
 }
 

@@ -101,7 +101,8 @@ static void compile_chain(struct td_query *q, struct td_program *p)
 static uint64_t planes_cost(struct td_query *q)
 {
     const struct td_program *p = q->program;
-    return td_cost_slots(td_program_packets(p, td_program_bytes(p)) + p->tree->hops);
+    uint64_t bytes = td_program_bytes(p);
+    return td_cost_bytes(p, bytes + p->tree->hops * td_program_hop(p, bytes));
 }
 
 static uint64_t binary_cost(struct td_query *q)

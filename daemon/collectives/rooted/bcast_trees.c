@@ -73,8 +73,8 @@ static uint64_t cost(struct td_query *q)
 {
     const struct td_program *p = q->program;
     const struct td_topology *shape = &td_query_grid(q)->shape;
-    uint64_t piece = td_program_bytes(p) / (2 * shape->dimensions);
-    return td_cost_slots(td_program_packets(p, piece) + td_topology_diameter(shape));
+    uint64_t trees = 2 * shape->dimensions, piece = (td_program_bytes(p) + trees - 1) / trees;
+    return td_cost_bytes(p, piece + td_topology_diameter(shape) * td_program_hop(p, piece));
 }
 
 static void compile(struct td_query *q, struct td_program *p)

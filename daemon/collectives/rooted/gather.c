@@ -149,7 +149,8 @@ static uint64_t cost(struct td_query *q)
 {
     if (q->program->call.kind != TD_KIND_PREFIX)
         return 0;
-    return td_cost_slots(td_alltoall_bound(&td_query_grid(q)->shape, 1) / 2);
+    uint64_t load = td_alltoall_bound(&td_query_grid(q)->shape, 1) / 2;
+    return td_cost_bytes(q->program, load * td_program_bytes(q->program));
 }
 
 static void compile(struct td_query *q, struct td_program *p)

@@ -3,6 +3,7 @@
  * one sweep up the combining tree and one down (us7752421). Calls that need each rank's values
  * separately (scans, gathers, and reductions whose bracketing must not depend on the placement of
  * ranks) gather them on the way up. Every node then has all values and computes its own results. */
+#include "collectives/cost/constants.h"
 #include "collectives/method.h"
 #include "model/tree.h"
 
@@ -243,7 +244,8 @@ static bool flood_applies(struct td_query *q)
 
 static uint64_t flood_cost(struct td_query *q)
 {
-    return td_cost_slots(td_topology_diameter(&td_query_grid(q)->shape));
+    uint64_t hops = td_topology_diameter(&td_query_grid(q)->shape);
+    return td_cost_bytes(q->program, hops * TD_COST_CONTROL_BYTES);
 }
 
 static void flood_compile(struct td_query *q, struct td_program *p)
@@ -298,7 +300,8 @@ static bool tree_applies(struct td_query *q)
 static uint64_t tree_cost(struct td_query *q)
 {
     const struct td_program *p = q->program;
-    return td_cost_slots(2 * (uint64_t)(p->tree ? p->tree->hops : p->group->slots));
+    uint64_t hops = 2 * (uint64_t)(p->tree ? p->tree->hops : p->group->slots);
+    return td_cost_bytes(p, hops * TD_COST_CONTROL_BYTES);
 }
 
 static void tree_compile(struct td_query *q, struct td_program *p)

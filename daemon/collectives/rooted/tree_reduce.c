@@ -182,7 +182,8 @@ static bool binomial_applies(struct td_query *q)
 static uint64_t planes_cost(struct td_query *q)
 {
     const struct td_program *p = q->program;
-    return td_cost_slots(td_program_packets(p, td_program_bytes(p)) + p->tree->hops);
+    uint64_t bytes = td_program_bytes(p);
+    return td_cost_bytes(p, bytes + p->tree->hops * td_program_hop(p, bytes));
 }
 
 const struct td_method td_method_tree_reduce = {

@@ -243,15 +243,15 @@ static bool applies(struct td_query *q)
            td_query_refuse(q, "relays would need more memory than [alltoall] relay allows");
 }
 
-/* cost: down a tree every link carries all positions. If all nodes gather all values, the busiest
- * link carries the load of an all-to-all. */
+/* cost: down a tree every link carries the values of all positions. If all nodes gather all values,
+ * the busiest link carries the load of an all-to-all. */
 static uint64_t cost(struct td_query *q)
 {
     const struct td_topology *shape = &td_query_grid(q)->shape;
     uint64_t slots = 2 * (uint64_t)td_topology_diameter(shape) + q->program->group->size - 1;
     if (slots >= td_alltoall_bound(shape, 1) / 2)
         return td_query_last(q, "all nodes gather the values faster");
-    return td_cost_slots(slots);
+    return td_cost_bytes(q->program, slots * td_program_bytes(q->program));
 }
 
 const struct td_method td_method_prefix_stream = {

@@ -150,14 +150,14 @@ static bool applies(struct td_query *q)
 static uint64_t cost(struct td_query *q)
 {
     const struct td_program *p = q->program;
-    uint64_t nodes = p->group->slots, packet = p->tuning.packet_bytes ? p->tuning.packet_bytes : 1;
+    uint64_t nodes = p->group->slots, n = td_program_bytes(p);
     if (!td_scan_is_predicted(q))
         return 0;
-    uint64_t n = td_program_packets(p, td_program_bytes(p)), chunk = chunk_of(p) / packet + 1;
-    uint64_t slots = n + (nodes - 2) * (n < chunk ? n : chunk);
+    uint64_t chunk = chunk_of(p) + td_program_hop(p, chunk_of(p));
+    uint64_t bytes = n + (nodes - 2) * (n < chunk ? n : chunk);
     if (q->grid.shape.dimensions > 2) /* the routes at the ends of rows and planes share links */
-        slots += n * q->grid.shape.size[td_bound_longest(&q->grid.shape)];
-    return td_cost_slots(slots);
+        bytes += n * q->grid.shape.size[td_bound_longest(&q->grid.shape)];
+    return td_cost_bytes(p, bytes);
 }
 
 static void compile(struct td_query *q, struct td_program *p)

@@ -425,9 +425,9 @@ static void add_sums(struct td_core *core, const struct td_operation *o)
 {
     struct td_kind_sums *sums = &core->sums->kind[o->least.call.kind];
     td_histogram_add(&sums->duration, core->now - o->started_at);
-    if (o->program.predicted_slots == 0)
+    if (o->program.predicted_bytes == 0)
         return;
-    sums->predicted_slots += o->program.predicted_slots;
+    sums->predicted_bytes += o->program.predicted_bytes;
     sums->measured_ns += core->now - o->released_at;
 }
 

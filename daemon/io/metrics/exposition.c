@@ -67,6 +67,13 @@ static void seconds(struct text *t, const char *labels, uint64_t ns)
     print_seconds(t, ns);
 }
 
+/* parts prints value / of. */
+static void parts(struct text *t, const char *labels, uint64_t value, uint64_t of)
+{
+    name(t, "", labels);
+    fprintf(t->to, "%.9f\n", (double)value / (double)of);
+}
+
 static uint64_t count_of(const struct td_histogram *h)
 {
     uint64_t count = 0;
@@ -156,19 +163,18 @@ static void predictions(struct text *t)
         "seconds"};
     const struct td_kind_sums *kind = t->facts->sums->kind;
     const struct td_settings *s = &t->facts->sources->loop->config->settings;
-    td_time slot = td_settings_link_time(s, s->packet_bytes);
     begin(t, &measured);
     for (uint32_t k = 1; k < TD_KIND_MAX; k++)
-        if (kind[k].predicted_slots)
+        if (kind[k].predicted_bytes)
             seconds(t, kind_label(k), kind[k].measured_ns);
     begin(t, &slots);
     for (uint32_t k = 1; k < TD_KIND_MAX; k++)
-        if (kind[k].predicted_slots)
-            number(t, kind_label(k), kind[k].predicted_slots);
+        if (kind[k].predicted_bytes)
+            parts(t, kind_label(k), kind[k].predicted_bytes, s->packet_bytes);
     begin(t, &predicted);
     for (uint32_t k = 1; k < TD_KIND_MAX; k++)
-        if (slot && kind[k].predicted_slots)
-            seconds(t, kind_label(k), kind[k].predicted_slots * slot);
+        if (s->link_rate && kind[k].predicted_bytes)
+            parts(t, kind_label(k), kind[k].predicted_bytes, s->link_rate);
 }
 
 static void failures(struct text *t)
