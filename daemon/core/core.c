@@ -602,6 +602,8 @@ static void pump(struct td_core *core)
 td_time td_core_late(const struct td_core *core, td_time now)
 {
     td_time due = td_core_deadline(core), least = (td_time)core->settings.heartbeat_ns / 2;
+    if (due < core->now)
+        due = core->now; /* a link with a rate may be behind its time, but the daemon ran then */
     return core->started && now > due && now - due > least ? now - due : 0;
 }
 

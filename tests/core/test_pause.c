@@ -214,6 +214,22 @@ static void operation_is_not_stalled_by_a_pause(void **state)
     node_end();
 }
 
+/* A link with a rate may be behind its time: its next turn was due before the last step, at which
+ * the daemon ran. The operations would else have made progress in the future. */
+static void a_turn_that_is_overdue_is_no_pause_before_the_last_step(void **state)
+{
+    (void)state;
+    begin();
+    struct td_communicator *c = group();
+    node_call(c, -1);
+    pass(10 * beat);
+    node.core->alarm = node.core->now - 5 * beat;
+    assert_int_equal(td_core_late(node.core, node.core->now + beat), beat);
+    pause_for(beat);
+    assert_true(c->operation[0]->progress_at <= node.core->now);
+    node_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -227,6 +243,7 @@ int main(void)
         cmocka_unit_test(loss_that_follows_a_short_pause_does_not_name_it),
         cmocka_unit_test(client_without_hello_has_its_time_left_after_a_pause),
         cmocka_unit_test(operation_is_not_stalled_by_a_pause),
+        cmocka_unit_test(a_turn_that_is_overdue_is_no_pause_before_the_last_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
