@@ -101,10 +101,12 @@ static void execute(void *driver, const struct td_action *a)
         td_peers_send_packet(loop->peers, a);
         return;
     case TD_ACTION_REPLY:
-        td_clients_reply(d->clients, a->u.reply.client, a->u.reply.reply);
+        if (!td_metrics_executes(d->metrics, a))
+            td_clients_reply(d->clients, a->u.reply.client, a->u.reply.reply);
         return;
     case TD_ACTION_CLOSE_CLIENT:
-        td_clients_close(d->clients, a->u.close.client);
+        if (!td_metrics_executes(d->metrics, a))
+            td_clients_close(d->clients, a->u.close.client);
         return;
     case TD_ACTION_COMPUTE:
         td_workers_compute(d->workers, &a->u.compute);

@@ -8,7 +8,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -16,6 +15,8 @@ import time
 import unittest
 import urllib.parse
 import urllib.request
+
+from ports import free_ports
 
 SOURCE, CTL, LATE = (os.path.abspath(sys.argv.pop(1)) for _ in range(3))
 CONF = os.path.join(SOURCE, "conf", "prometheus")
@@ -28,12 +29,6 @@ scrape_configs:
 """
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
 def promtool(*words, **options):
     done = subprocess.run(["promtool", *words], capture_output=True, text=True, timeout=DEADLINE_S, **options)
     return done.returncode, done.stdout + done.stderr
@@ -42,9 +37,7 @@ def promtool(*words, **options):
 class Prometheus(unittest.TestCase):
     def start(self):
         """Starts ranks on two daemons: rank 0 is late. Returns the ports and the socket of node 0."""
-        first = free_port()
-        while first > 60000:
-            first = free_port()
+        first = free_ports(2)
         ranks = subprocess.Popen([CTL, "emulate", "1x2", "--ranks", "4", "--metrics", str(first), "--", LATE],
                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.addCleanup(ranks.wait)
@@ -60,7 +53,7 @@ class Prometheus(unittest.TestCase):
         config = os.path.join(folder, "prometheus.yml")
         with open(config, "w", encoding="utf-8") as f:
             f.write(CONFIG.format(rules=os.path.join(CONF, "torusd.rules.yml"), first=first, second=first + 1))
-        self.port = free_port()
+        self.port = free_ports(1)
         with open(os.path.join(folder, "log"), "w", encoding="utf-8") as log:
             server = subprocess.Popen(["prometheus", f"--config.file={config}",
                                        f"--storage.tsdb.path={folder}/data",

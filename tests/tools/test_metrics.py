@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The metrics of daemons: their format, their numbers, and who may ask."""
+import base64
+import hashlib
 import http.client
 import json
 import os
@@ -13,34 +15,18 @@ import tempfile
 import time
 import unittest
 
+from ports import free_ports
+
 CTL = os.path.abspath(sys.argv.pop(1))
 TORUSD = os.path.abspath(sys.argv.pop(1))
 LATE = os.path.abspath(sys.argv.pop(1))
 STRAGGLE = os.path.abspath(sys.argv.pop(1))
 DOCS = os.path.abspath(sys.argv.pop(1))
 DEADLINE_S = 60
+CALLS = ["allreduce(sum, double, 1)"]
 OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 SAMPLE = re.compile(r'^([a-z_]+)(?:\{(.*)\})? (\d+(?:\.\d{9})?)$')
 LABELS = re.compile(r'([a-z_]+)="((?:[^"\\]|\\.)*)"(?:,|$)')
-
-
-def free_ports(count):
-    """Returns the first of `count` ports that nobody listens on."""
-    for _ in range(100):
-        first = random.randrange(20000, 32000 - count)
-        held = []
-        try:
-            for port in range(first, first + count):
-                held.append(sockets.socket())
-                held[-1].setsockopt(sockets.SOL_SOCKET, sockets.SO_REUSEADDR, 1)
-                held[-1].bind(("127.0.0.1", port))
-            return first
-        except OSError:
-            continue
-        finally:
-            for s in held:
-                s.close()
-    raise OSError("no free ports")
 
 
 def ask(port, path="/metrics", method="GET", **headers):
@@ -195,7 +181,7 @@ class Metrics(unittest.TestCase):
         os.kill(late, signal.SIGKILL)
         self.until(port + 1, lambda found: found.get(
             ("torus_operations_failed_total", 'error="rank_failed"'), 0) >= 3)
-        self.assertGreater(self.numbers(port)["torus_ranks_died_total", None], 0)
+        self.until(port, lambda found: found["torus_ranks_died_total", None] > 0)
 
     def test_jobs_are_named_only_if_the_configuration_says_so(self):
         for setting in ("no", "yes"):
@@ -234,6 +220,84 @@ class Metrics(unittest.TestCase):
         for name in (f"localhost:{port}", "127.0.0.1", sockets.gethostname(), f"[::1]:{port}"):
             self.assertEqual(ask(port, Host=name)[0], 200, name)
         self.finish(process)
+
+    def test_the_page_is_there_only_with_jobs(self):
+        port, process, _ = self.start("1", "--ranks", "2")
+        for path in ("/", "/state.json"):
+            status, _, text = ask(port, path)
+            self.assertEqual(status, 404)
+            self.assertIn("jobs = yes", text)
+        self.finish(process)
+
+    def test_the_page_runs_its_own_script_only(self):
+        port, process, _ = self.start("1", "--ranks", "2", "--set", "metrics.jobs=yes")
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=DEADLINE_S)
+        connection.request("GET", "/")
+        answer = connection.getresponse()
+        text = answer.read().decode()
+        connection.close()
+        self.assertEqual(answer.getheader("Content-Type"), "text/html; charset=utf-8")
+        policy = dict(p.split(" ", 1) for p in answer.getheader("Content-Security-Policy").split("; "))
+        self.assertEqual(policy["default-src"], "'none'")
+        self.assertEqual(policy["connect-src"], "'self'")
+        for tag, rule in (("script", "script-src"), ("style", "style-src")):
+            [body] = re.findall(f"<{tag}>(.*?)</{tag}>", text, re.S)
+            digest = base64.b64encode(hashlib.sha256(body.encode()).digest()).decode()
+            self.assertEqual(policy[rule], f"'sha256-{digest}'")
+        # nothing is loaded from outside: the only address is the name of SVG
+        self.assertEqual(re.findall(r"https?://[^\"' ]+", text), ["http://www.w3.org/2000/svg"])
+        for word in ("innerHTML", "eval(", "document.write", "<link", " src=", "@import", "url("):
+            self.assertNotIn(word, text)
+        self.finish(process)
+
+    def state(self, port):
+        status, kind, text = ask(port, "/state.json")
+        self.assertEqual((status, kind), (200, "application/json"))
+        return json.loads(text)
+
+    def test_the_page_knows_what_all_nodes_say(self):
+        port, process, socket = self.start("2x2", "--ranks", "5", "--set", "metrics.jobs=yes")
+        until = time.monotonic() + DEADLINE_S
+        while time.monotonic() < until:
+            state = self.state(port + 2)  # any node knows
+            seen = [o for n in state["nodes"] for o in n.get("operations", [])]
+            if len(seen) == 16:  # four operations, on each of four nodes
+                break
+            time.sleep(0.05)
+        self.assertEqual((state["version"], state["node"], len(seen)), (1, 2, 16), state)
+        self.assertEqual((state["torus"]["size"], state["torus"]["fabric"]), ([2, 2], "direct"))
+        self.assertEqual([n["error"] for n in state["nodes"]], [""] * 4)
+        for n, node in enumerate(state["nodes"]):
+            self.assertEqual(sorted(l["to"] for l in node["links"]), sorted({n ^ 1, n ^ 2}))
+        [absent] = [a for o in seen for a in o["absent"] if o["kind"] == CALLS[0] and a["pid"]]
+        self.assertEqual((absent["rank"], absent["node"]), (0, 0))
+        [daemon] = [p for p in os.listdir("/proc") if p.isdigit() and is_daemon(p, socket, 1)]
+        os.kill(int(daemon), signal.SIGSTOP)  # the others are asked on
+        while time.monotonic() < until and not state["nodes"][1]["error"]:
+            time.sleep(0.05)
+            state = self.state(port + 2)
+        os.kill(int(daemon), signal.SIGCONT)
+        self.assertEqual([bool(n["error"]) for n in state["nodes"]], [False, True, False, False])
+        self.assertEqual(state["nodes"][1]["error"], "no answer within 2 s")
+        while time.monotonic() < until and state["nodes"][1]["error"]:
+            time.sleep(0.05)
+            state = self.state(port + 2)
+        self.assertEqual(state["nodes"][1]["error"], "")
+        self.finish(process)
+
+    def test_the_page_knows_the_load_of_links(self):
+        port, process, _ = self.start("1x2", "--fabric", "routed", "--link-rate", "2MB/s", "--set",
+                                      "metrics.jobs=yes", command=(
+            "sh", "-c", f"TORUS_JOB=busy {CTL} bench >/dev/null 2>&1 & {LATE}; kill $!"))
+        until, most = time.monotonic() + DEADLINE_S, 0
+        while time.monotonic() < until and most == 0:
+            time.sleep(0.05)
+            links = [l for n in self.state(port)["nodes"] for l in n.get("links", [])]
+            most = max((l["rate"] for l in links), default=0)
+        self.assertGreater(most, 0)
+        ways = 2  # + and - lead to the same node
+        self.assertLess(most, 1.5 * ways * 2e6)  # a packet may end a little before or after an answer
+        process.kill()
 
     def test_the_page_of_docs_lists_every_metric(self):
         port, process, _ = self.start("1", "--ranks", "2")
@@ -338,10 +402,10 @@ class Metrics(unittest.TestCase):
         self.finish(process)
 
 
-def is_daemon(pid, socket):
+def is_daemon(pid, socket, node=0):
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as f:
-            return (os.path.dirname(socket) + "/c0").encode() in f.read().split(b"\0")
+            return (os.path.dirname(socket) + f"/c{node}").encode() in f.read().split(b"\0")
     except OSError:
         return False
 

@@ -86,7 +86,8 @@ void td_http_tick(struct td_http *h)
 /* ---- requests ---- */
 
 static enum MHD_Result respond(struct MHD_Connection *connection, unsigned status, char *text,
-                               size_t bytes, enum MHD_ResponseMemoryMode mode, const char *type)
+                               size_t bytes, enum MHD_ResponseMemoryMode mode, const char *type,
+                               const char *const *header)
 {
     struct MHD_Response *r = MHD_create_response_from_buffer(bytes, text, mode);
     if (!r)
@@ -96,6 +97,8 @@ static enum MHD_Result respond(struct MHD_Connection *connection, unsigned statu
     MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");
     if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
         MHD_add_response_header(r, "Allow", "GET, HEAD");
+    for (; header && header[0]; header += 2)
+        MHD_add_response_header(r, header[0], header[1]);
     enum MHD_Result result = MHD_queue_response(connection, status, r);
     MHD_destroy_response(r);
     return result;
@@ -104,7 +107,7 @@ static enum MHD_Result respond(struct MHD_Connection *connection, unsigned statu
 static enum MHD_Result refuse(struct MHD_Connection *connection, unsigned status, const char *why)
 {
     return respond(connection, status, (char *)(uintptr_t)why, strlen(why), MHD_RESPMEM_PERSISTENT,
-                   "text/plain; charset=utf-8");
+                   "text/plain; charset=utf-8", NULL);
 }
 
 /* is_ours returns false if the request names a host by a name that is not this host's: a browser
@@ -119,13 +122,18 @@ static bool is_ours(const struct td_http *h, const char *host)
 }
 
 /* text_of returns the text that a path names, or TD_HTTP_TEXTS. */
-static enum td_http_text text_of(struct MHD_Connection *connection, const char *path)
+static enum td_http_text text_of(const struct td_http *h, struct MHD_Connection *connection,
+                                 const char *path)
 {
     const char *accept = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Accept");
     bool plain =
         accept && strstr(accept, "text/plain") && !strstr(accept, "application/openmetrics-text");
     if (strcmp(path, "/metrics") == 0)
         return plain ? TD_HTTP_PLAIN : TD_HTTP_OPENMETRICS;
+    if (strcmp(path, "/") == 0 && h->options.page)
+        return TD_HTTP_PAGE;
+    if (strcmp(path, "/state.json") == 0 && h->options.page)
+        return TD_HTTP_STATE;
     return TD_HTTP_TEXTS;
 }
 
@@ -135,7 +143,7 @@ static enum MHD_Result on_request(void *http, struct MHD_Connection *connection,
 {
     static const char *const types[TD_HTTP_TEXTS] = {
         "application/openmetrics-text; version=1.0.0; charset=utf-8",
-        "text/plain; version=0.0.4; charset=utf-8"};
+        "text/plain; version=0.0.4; charset=utf-8", "text/html; charset=utf-8", "application/json"};
     struct td_http *h = http;
     size_t bytes = 0;
     (void)version;
@@ -147,14 +155,18 @@ static enum MHD_Result on_request(void *http, struct MHD_Connection *connection,
     if (!is_ours(h, MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Host")))
         return refuse(connection, MHD_HTTP_MISDIRECTED_REQUEST,
                       "this host has another name: ask by its address\n");
-    enum td_http_text text = text_of(connection, path);
+    enum td_http_text text = text_of(h, connection, path);
     if (text == TD_HTTP_TEXTS)
-        return refuse(connection, MHD_HTTP_NOT_FOUND, "there is /metrics\n");
+        return refuse(connection, MHD_HTTP_NOT_FOUND,
+                      h->options.page
+                          ? "there are / and /metrics\n"
+                          : "there is /metrics; a page at / needs jobs = yes in [metrics]\n");
     char *body = h->options.fetch(h->options.user, text, &bytes);
     if (!body)
         return refuse(connection, MHD_HTTP_SERVICE_UNAVAILABLE,
                       "the daemon is busy: ask again later\n");
-    return respond(connection, MHD_HTTP_OK, body, bytes, MHD_RESPMEM_MUST_FREE, types[text]);
+    return respond(connection, MHD_HTTP_OK, body, bytes, MHD_RESPMEM_MUST_FREE, types[text],
+                   text == TD_HTTP_PAGE ? h->options.header : NULL);
 }
 
 /* ---- life ---- */

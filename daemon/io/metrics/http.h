@@ -17,11 +17,19 @@ enum {
 };
 
 /* enum td_http_text: what a client may ask for. */
-enum td_http_text { TD_HTTP_OPENMETRICS, TD_HTTP_PLAIN, TD_HTTP_TEXTS };
+enum td_http_text {
+    TD_HTTP_OPENMETRICS,
+    TD_HTTP_PLAIN,
+    TD_HTTP_PAGE,
+    TD_HTTP_STATE,
+    TD_HTTP_TEXTS
+};
 
 struct td_http;
 struct td_http_options {
-    const char *listen; /* an address that td_address_parse accepts */
+    const char *listen;        /* an address that td_address_parse accepts */
+    bool page;                 /* serve / and /state.json, too */
+    const char *const *header; /* of the page: name, value, ..., NULL */
     /* On the thread of the server: returns a text and its length, which the server frees; NULL: it
      * is not available now. */
     char *(*fetch)(void *user, enum td_http_text text, size_t *bytes);

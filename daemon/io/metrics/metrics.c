@@ -8,6 +8,9 @@
 
 #include "exposition.h"
 #include "http.h"
+#include "page.h"
+#include "state.h"
+#include "tour.h"
 
 enum { TICK_MS = 5000, WAIT_S = 2 };
 
@@ -24,6 +27,8 @@ struct td_metrics {
     struct td_http *http;
     uv_async_t asked;
     uv_timer_t tick;
+    struct td_tour *tour;
+    struct td_page_headers headers;
     pthread_mutex_t lock; /* of what follows */
     pthread_cond_t news;
     struct made made[TD_HTTP_TEXTS];
@@ -34,6 +39,10 @@ struct td_metrics {
 
 static char *print(struct td_metrics *m, enum td_http_text text, size_t *bytes)
 {
+    if (text == TD_HTTP_STATE) {
+        td_tour_watch(m->tour);
+        return td_state_print(m->sources.loop, m->tour, bytes);
+    }
     struct td_facts *facts = td_facts_collect(&m->sources);
     char *out = NULL;
     if (facts)
@@ -97,6 +106,10 @@ static char *fetch(void *metrics, enum td_http_text text, size_t *bytes)
 {
     struct td_metrics *m = metrics;
     struct made *made = &m->made[text];
+    if (text == TD_HTTP_PAGE) {
+        *bytes = td_page_bytes;
+        return copy(td_page_text, td_page_bytes);
+    }
     pthread_mutex_lock(&m->lock);
     if (!is_fresh(made) && !m->closing)
         wait_for(m, made);
@@ -123,26 +136,44 @@ struct td_metrics *td_metrics_create(const struct td_metrics_sources *sources)
 {
     uv_loop_t *uv = &sources->loop->uv;
     struct td_metrics *m = calloc(1, sizeof *m);
-    if (!m || uv_async_init(uv, &m->asked, on_asked) != 0) {
+    if (!m || !(m->tour = td_tour_create(sources->loop)) ||
+        uv_async_init(uv, &m->asked, on_asked) != 0) {
         free(m);
         return NULL;
     }
     m->sources = *sources;
     m->asked.data = m->tick.data = m;
     init_lock(m);
+    td_page_headers(&m->headers);
     uv_timer_init(uv, &m->tick);
     return m;
 }
 
 bool td_metrics_listen(struct td_metrics *m, char *why, size_t why_bytes)
 {
-    m->http = td_http_start(
-        &(struct td_http_options){
-            .listen = m->sources.loop->config->metrics_listen, .fetch = fetch, .user = m},
-        why, why_bytes);
+    m->http =
+        td_http_start(&(struct td_http_options){.listen = m->sources.loop->config->metrics_listen,
+                                                .page = m->sources.loop->config->metrics_jobs,
+                                                .header = m->headers.header,
+                                                .fetch = fetch,
+                                                .user = m},
+                      why, why_bytes);
     if (m->http)
         uv_timer_start(&m->tick, on_tick, TICK_MS, TICK_MS);
     return m->http != NULL;
+}
+
+bool td_metrics_executes(struct td_metrics *m, const struct td_action *a)
+{
+    if (a->kind == TD_ACTION_REPLY && a->u.reply.client == TD_TOUR_CLIENT && m) {
+        td_tour_reply(m->tour, a->u.reply.reply);
+        return true;
+    }
+    if (a->kind == TD_ACTION_CLOSE_CLIENT && a->u.close.client == TD_TOUR_CLIENT && m) {
+        td_tour_closed(m->tour);
+        return true;
+    }
+    return false;
 }
 
 void td_metrics_stop(struct td_metrics *m)
@@ -154,6 +185,7 @@ void td_metrics_stop(struct td_metrics *m)
     pthread_cond_broadcast(&m->news);
     pthread_mutex_unlock(&m->lock);
     td_http_stop(m->http);
+    td_tour_stop(m->tour);
     m->http = NULL;
 }
 
@@ -164,6 +196,7 @@ void td_metrics_free(struct td_metrics *m)
     if (m) {
         pthread_cond_destroy(&m->news);
         pthread_mutex_destroy(&m->lock);
+        td_tour_free(m->tour);
     }
     free(m);
 }

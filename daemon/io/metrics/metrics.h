@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* metrics: what the daemon tells monitoring over HTTP ([metrics] listen): metrics at /metrics.
+/* metrics: what the daemon tells monitoring over HTTP ([metrics] listen): metrics at /metrics, and
+ * with [metrics] jobs = yes a page for people at /, which reads /state.json.
  *
  * A thread of its own serves HTTP (http.h). It asks the loop for a text, which the loop makes
  * between two steps, at most every TD_METRICS_AGE_MS; all requests in between get the same text. A
@@ -18,8 +19,10 @@ struct td_metrics;
 struct td_metrics *td_metrics_create(const struct td_metrics_sources *sources);
 /* td_metrics_listen starts the server, or returns false with a sentence in why. */
 bool td_metrics_listen(struct td_metrics *metrics, char *why, size_t why_bytes);
+/* td_metrics_executes returns true for an action on the client of the page, and executes it. */
+bool td_metrics_executes(struct td_metrics *metrics, const struct td_action *action);
 /* td_metrics_stop ends the server; td_metrics_free follows once the loop has closed its handles.
- * Both accept NULL. */
+ * These three accept NULL. */
 void td_metrics_stop(struct td_metrics *metrics);
 void td_metrics_free(struct td_metrics *metrics);
 
