@@ -388,8 +388,7 @@ static void finish(struct driver *d)
 {
     struct td_loop *loop = &d->loop;
     ignore_signals();
-    d->lookout.clients = NULL;
-    uv_idle_stop(&d->lookout.idle);
+    td_lookout_stop(&d->lookout);
     td_workers_drain(d->workers);
     td_metrics_stop(d->metrics);
     td_clients_stop(d->clients);
@@ -449,7 +448,7 @@ static void serve(struct driver *d)
                config->listen);
     td_fft_plan_elsewhere(true);
     d->notifies = td_notify_enabled();
-    d->lookout.clients = d->clients;
+    td_lookout_start(&d->lookout, d->clients, d->workers);
     uv_signal_start(&d->hangup, on_hangup, SIGHUP);
     td_peers_start(d->loop.peers);
     td_loop_wake(&d->loop);
@@ -472,7 +471,7 @@ int td_driver_run(struct td_config *config, int watch_fd)
     signal(SIGHUP, SIG_IGN); /* until the daemon serves */
     bool good = td_loop_init(&d.loop, config, &upcalls, &d);
     start_handles(&d, watch_fd);
-    td_lookout_init(&d.lookout, &d.loop.uv);
+    td_lookout_init(&d.lookout, &d.loop);
     good = good && start_core(&d.loop) && start_parts(&d, why, sizeof why);
     if (good)
         serve(&d);

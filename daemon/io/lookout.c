@@ -4,12 +4,24 @@
 #include <sched.h>
 
 #include "io/clients/clients.h"
+#include "io/control/peers.h"
 #include "io/loop.h"
+#include "io/workers.h"
+
+/* is_at_work returns true if the loop has something to do, so that it should not let others run:
+ * packets, which come many in a row, steps of the core, or computations. */
+static bool is_at_work(struct td_lookout *l)
+{
+    uint64_t before = l->bulk;
+    l->bulk = td_peers_bulk_reads(l->loop->peers);
+    return l->bulk != before || uv_is_active((const uv_handle_t *)&l->loop->more) ||
+           td_workers_wait(l->workers);
+}
 
 static void on_idle(uv_idle_t *idle)
 {
     struct td_lookout *l = idle->data;
-    if (td_clients_look(l->clients))
+    if (td_clients_look(l->clients) || is_at_work(l))
         return; /* the sockets are next */
     td_time now = td_loop_now();
     if (td_awake_lasts(&l->awake, now)) {
@@ -21,11 +33,23 @@ static void on_idle(uv_idle_t *idle)
     }
 }
 
-void td_lookout_init(struct td_lookout *l, uv_loop_t *uv)
+void td_lookout_init(struct td_lookout *l, struct td_loop *loop)
 {
-    *l = (struct td_lookout){.clients = NULL};
-    uv_idle_init(uv, &l->idle);
+    *l = (struct td_lookout){.loop = loop};
+    uv_idle_init(&loop->uv, &l->idle);
     l->idle.data = l;
+}
+
+void td_lookout_start(struct td_lookout *l, struct td_clients *clients, struct td_workers *workers)
+{
+    l->clients = clients;
+    l->workers = workers;
+}
+
+void td_lookout_stop(struct td_lookout *l)
+{
+    l->clients = NULL;
+    uv_idle_stop(&l->idle);
 }
 
 enum { SHORT_BYTES = 4096 }; /* of a packet */

@@ -272,6 +272,11 @@ void td_workers_start(struct td_workers *w)
     td_pool_start(w->pool);
 }
 
+bool td_workers_wait(const struct td_workers *w)
+{
+    return w->small.first != NULL;
+}
+
 bool td_workers_stalled(const struct td_workers *w, uint64_t ns)
 {
     return td_pool_stalled(w->pool, ns);

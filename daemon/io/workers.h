@@ -19,6 +19,8 @@ struct td_workers *td_workers_create(struct td_loop *loop);
  * follows when no other action is due: threads that wake up take processors from the loop. */
 void td_workers_compute(struct td_workers *workers, const struct td_compute *compute);
 void td_workers_start(struct td_workers *workers);
+/* td_workers_wait returns true if computations of the loop wait for their turn. */
+bool td_workers_wait(const struct td_workers *workers);
 /* td_workers_stalled returns true if tasks are in progress and none of them has ended for `ns`. */
 bool td_workers_stalled(const struct td_workers *workers, uint64_t ns);
 /* td_workers_look counts the threads for large computations, and their tasks. */

@@ -452,6 +452,7 @@ static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buffer)
     }
     bool last = (size_t)size < buffer->len; /* libuv then reads no more in this turn of the loop */
     c->turn = last ? 0 : c->turn + (uint32_t)size;
+    c->channels->bulk_reads += !c->express;
     take(c, size, buffer);
     if (!c->closed)
         tell_arriving(c);

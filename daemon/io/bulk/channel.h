@@ -60,6 +60,7 @@ struct td_channels {
      * then on no memory is lent or placed, so that the copying code meets the lost page and can
      * name its region. */
     bool faulted;
+    uint64_t bulk_reads; /* of streams of packets */
     bool more; /* tree messages that have arrived together wait for the one being handled */
     struct td_channel *first, *pending; /* pending: with tree messages that are not written yet */
 };

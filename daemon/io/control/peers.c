@@ -107,6 +107,11 @@ void td_peers_region_lost(struct td_peers *peers)
     peers->channels.faulted = false;
 }
 
+uint64_t td_peers_bulk_reads(const struct td_peers *peers)
+{
+    return peers->channels.bulk_reads;
+}
+
 uint32_t td_peers_up(const struct td_peers *peers)
 {
     return peers->up;

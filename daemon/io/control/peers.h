@@ -30,6 +30,8 @@ void td_peers_settle(struct td_peers *peers);
 /* td_peers_region_lost: the region with the lost pages is known, and zeros have replaced them.
  * Payloads may be lent and placed again. */
 void td_peers_region_lost(struct td_peers *peers);
+/* td_peers_bulk_reads counts how often streams of packets have been read. */
+uint64_t td_peers_bulk_reads(const struct td_peers *peers);
 /* td_peers_up counts the links that are up, td_peers_wanted those that the daemon keeps open. */
 uint32_t td_peers_up(const struct td_peers *peers);
 uint32_t td_peers_wanted(const struct td_peers *peers);
