@@ -102,6 +102,7 @@ struct torus_context {
     /* request.c */
     torus_request *requests, **requests_last; /* pending; oldest first */
     torus_request *finished, **finished_last; /* complete, outcome not returned; oldest first */
+    uint32_t long_calls; /* pending: a process that waits for them sleeps at once */
 
     /* open.c */
     uint32_t holds; /* callbacks that run now; torus_close waits for them */

@@ -142,6 +142,9 @@ static void detach(torus_request *r)
     if (r->slot)
         *r->slot = NULL;
     r->slot = NULL;
+    if (r->is_long)
+        r->context->long_calls--;
+    r->is_long = false;
     if (!g)
         return;
     g->in_flight--;
@@ -270,6 +273,9 @@ int tl_request_submit(torus_request *r, struct td_request *q, torus_request **ou
         g->sequence++;
         r->sent = !waits;
         g->sent += r->sent;
+        r->is_long =
+            q->u.operation.source.bytes + q->u.operation.destination.bytes > TD_AWAKE_BYTES;
+        c->long_calls += r->is_long;
         if (waits)
             push_unsent(r, true);
     }

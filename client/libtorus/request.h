@@ -25,6 +25,7 @@ struct torus_request {
     torus_group *group;      /* counts the request as in flight; NULL: none */
     uint64_t sequence, turn; /* of the call: struct torus_group */
     bool sent;               /* the group counts it as sent */
+    bool is_long;            /* the context counts it as long */
     bool cancelled;          /* by torus_cancel */
     bool waits;              /* in the group's list of unsent requests */
     torus_request *next_unsent;

@@ -235,7 +235,7 @@ int tl_receive(torus_context *c)
 static int look(torus_context *c, int64_t deadline_ns)
 {
     td_time now = (td_time)tl_now_ns();
-    if (!td_awake_extend(&c->awake, now))
+    if (c->long_calls > 0 || !td_awake_extend(&c->awake, now))
         return TORUS_PENDING;
     tl_letters_look(c);
     int got = receive_and_handle(c, false); /* from before the daemon saw that */

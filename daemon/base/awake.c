@@ -13,6 +13,11 @@ bool td_awake_extend(struct td_awake *a, td_time now)
     return true;
 }
 
+void td_awake_end(struct td_awake *a)
+{
+    a->until = 0;
+}
+
 bool td_awake_lasts(const struct td_awake *a, td_time now)
 {
     return now < a->until && now >= a->busy_until;

@@ -16,6 +16,9 @@
 #include "time.h"
 
 #define TD_AWAKE_NS 200000 /* from the last event on */
+/* bytes of both buffers of a call: one of more takes longer than a thread should look for its end,
+ * which would take processors from those that move its bytes */
+enum { TD_AWAKE_BYTES = 131072 };
 
 /* struct td_awake: zeros at first. */
 struct td_awake {
@@ -27,6 +30,8 @@ struct td_awake {
 /* td_awake_extend begins, or extends, the time in which the thread looks. It returns false if the
  * thread should sleep at once. */
 bool td_awake_extend(struct td_awake *a, td_time now);
+/* td_awake_end ends that time. */
+void td_awake_end(struct td_awake *a);
 /* td_awake_lasts returns true while the thread should look. */
 bool td_awake_lasts(const struct td_awake *a, td_time now);
 /* td_awake_yielded takes the times before and after others were let run. */

@@ -98,6 +98,7 @@ static void execute(void *driver, const struct td_action *a)
         td_peers_forward_packet(loop->peers, a);
         return;
     case TD_ACTION_SEND_PACKET:
+        td_lookout_packet(&d->lookout, &a->u.packet.packet);
         td_peers_send_packet(loop->peers, a);
         return;
     case TD_ACTION_REPLY:

@@ -52,7 +52,21 @@ void td_lookout_stop(struct td_lookout *l)
     uv_idle_stop(&l->idle);
 }
 
-enum { SHORT_BYTES = 4096 }; /* of a packet */
+enum { SHORT_BYTES = 4096, LONG_BYTES = 32768 }; /* of a packet */
+
+void td_lookout_packet(struct td_lookout *l, const struct td_packet *packet)
+{
+    if (packet->kind == TD_PACKET_DATA && packet->bytes > LONG_BYTES)
+        td_awake_end(&l->awake);
+}
+
+/* note_request notes whether a call of a local rank is long. Its messages come after it. */
+static void note_request(struct td_lookout *l, const struct td_request *q)
+{
+    if (q->kind == TD_REQUEST_OPERATION)
+        l->is_long =
+            q->u.operation.source.bytes + q->u.operation.destination.bytes > TD_AWAKE_BYTES;
+}
 
 /* is_of_short_call returns true for what the short calls of ranks consist of. */
 static bool is_of_short_call(const struct td_event *e)
@@ -71,7 +85,11 @@ static bool is_of_short_call(const struct td_event *e)
 
 void td_lookout_note(struct td_lookout *l, const struct td_event *event, td_time now)
 {
-    if (!l->clients || !is_of_short_call(event) || !td_awake_extend(&l->awake, now) ||
+    if (event->kind == TD_EVENT_PACKET)
+        td_lookout_packet(l, &event->u.packet.packet);
+    if (event->kind == TD_EVENT_CLIENT_REQUEST)
+        note_request(l, event->u.request.request);
+    if (!l->clients || l->is_long || !is_of_short_call(event) || !td_awake_extend(&l->awake, now) ||
         uv_is_active((const uv_handle_t *)&l->idle))
         return;
     td_clients_listen(l->clients, true);

@@ -21,6 +21,7 @@ struct td_lookout {
     struct td_loop *loop;
     struct td_clients *clients; /* NULL: not started, or stopped */
     struct td_workers *workers;
+    bool is_long;  /* the last call of a local rank is long */
     uint64_t bulk; /* how often packets had been read when the loop last let others run */
 };
 
@@ -30,5 +31,8 @@ void td_lookout_start(struct td_lookout *lookout, struct td_clients *clients,
 void td_lookout_stop(struct td_lookout *lookout);
 /* td_lookout_note takes an event that the loop has handled now. */
 void td_lookout_note(struct td_lookout *lookout, const struct td_event *event, td_time now);
+/* td_lookout_packet takes a packet that this daemon sends or has received: a long call is in
+ * progress if that is long, so that the loop should sleep when it has nothing to do. */
+void td_lookout_packet(struct td_lookout *lookout, const struct td_packet *packet);
 
 #endif

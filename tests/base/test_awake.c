@@ -21,6 +21,9 @@ static void a_thread_looks_until_the_time_after_the_last_event_is_over(void **st
     assert_true(td_awake_extend(&a, now + TD_AWAKE_NS - 1));
     assert_true(td_awake_lasts(&a, now + 2 * TD_AWAKE_NS - 2));
     assert_false(td_awake_lasts(&a, now + 2 * TD_AWAKE_NS - 1));
+    assert_true(td_awake_extend(&a, now));
+    td_awake_end(&a);
+    assert_false(td_awake_lasts(&a, now));
 }
 
 static void a_thread_that_others_interrupt_for_microseconds_goes_on(void **state)
