@@ -2,18 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """programs: packages of Debian, unmodified, under plain Open MPI and with the component.
 
-usage: programs.py TORUSCTL COMPONENT COUNTER [--shapes 1,2x1,2x2] [--only NAME,...] [--rounds N]
+usage: programs.py TORUSCTL COMPONENT COUNTER [--shapes 1,2x1,2x2] [--only NAME,...] [--rounds N [--busy]]
+                   [--required]
 
 Each program runs on four ranks. Its results with the component must agree with those of plain Open
 MPI. COUNTER is preloaded (count.c): it counts the collectives and those that went through torusd.
 That is with coll_torus_all, so that every call goes through torusd. --rounds N: no counter; plain
-Open MPI and the component with its defaults run N times in turn beside the daemons of the first
-shape, and the medians of their times are printed.
+Open MPI and the component with its defaults run N times in turn beside the daemons of each shape, and
+the medians and quartiles of their times are printed. --busy: beside two processes that never sleep.
 
 The packages: hpcc lammps lammps-examples quantum-espresso quantum-espresso-data scalapack-mpi-test.
-A program whose package is missing is named and left out.
+A program whose package is missing is named and left out; with --required it is an error.
 """
 import argparse
+import atexit
 import os
 import re
 import shutil
@@ -180,15 +182,26 @@ def compare(arguments, name):
     return good
 
 
+def quartiles(values):
+    low, middle, high = statistics.quantiles(values, n=4, method="inclusive") if len(values) > 1 else values * 3
+    return f"{middle:.2f} s ({low:.2f} to {high:.2f})"
+
+
 def measure(arguments, name):
-    shape, times = arguments.shapes[0], {True: [], False: []}
-    for _ in range(arguments.rounds):
-        for plain, seconds in times.items():
-            seconds.append(run(arguments, name, shape, False, plain)[2])
-    alone, torus = statistics.median(times[True]), statistics.median(times[False])
-    print(f"{name}: {shape}: median {torus:.2f} s, plain Open MPI {alone:.2f} s: "
-          f"{torus / alone:.2f} times", flush=True)
+    for shape in arguments.shapes:
+        times = {True: [], False: []}
+        for _ in range(arguments.rounds):
+            for plain, seconds in times.items():
+                seconds.append(run(arguments, name, shape, False, plain)[2])
+        ratio = statistics.median(times[False]) / statistics.median(times[True])
+        print(f"{name}: {shape}: {quartiles(times[False])}, plain Open MPI {quartiles(times[True])}: "
+              f"{ratio:.2f} times", flush=True)
     return True
+
+
+def busy(count):
+    """Starts processes that never sleep."""
+    return [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
 
 
 def main():
@@ -199,11 +212,16 @@ def main():
     parser.add_argument("--shapes", type=lambda t: t.split(","), default=["1", "2x1", "2x2"])
     parser.add_argument("--only", type=lambda t: t.split(","), default=list(PROGRAMS))
     parser.add_argument("--rounds", type=int, default=0)
+    parser.add_argument("--busy", action="store_true")
+    parser.add_argument("--required", action="store_true")
     arguments = parser.parse_args()
     good = True
+    others = busy(2 if arguments.busy else 0)
+    atexit.register(lambda: [other.kill() for other in others])
     for name in arguments.only:
         if not os.path.exists(PROGRAMS[name][1]):
             print(f"{name}: left out, its package is not installed")
+            good = good and not arguments.required
             continue
         good = (measure if arguments.rounds else compare)(arguments, name) and good
     sys.exit(0 if good else 1)
