@@ -8,9 +8,11 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 import urllib.parse
@@ -106,6 +108,37 @@ class Prometheus(unittest.TestCase):
         self.assertEqual(self.firing(), {("TorusRankStopped", where)})
         os.kill(absent["pid"], signal.SIGCONT)
         self.until("the alert resolves", lambda: not self.firing())
+        ranks.stdin.close()
+        self.assertEqual(ranks.wait(DEADLINE_S), 0)
+
+    def test_slow_clients_do_not_keep_monitoring_out_for_long(self):
+        first, ranks, _ = self.start()
+        ended = threading.Semaphore(0)
+
+        def drip():
+            """Sends a request a byte at a time, until the daemon ends the connection."""
+            with socket.create_connection(("127.0.0.1", first), DEADLINE_S) as s:
+                s.settimeout(0.3)
+                try:
+                    s.sendall(b"GET /metrics HTTP/1.1\r\nX: ")
+                    while True:
+                        s.sendall(b"a")
+                        try:
+                            if not s.recv(100):
+                                break
+                        except TimeoutError:
+                            pass
+                except OSError:
+                    pass
+            ended.release()
+
+        slow = [threading.Thread(target=drip, daemon=True) for _ in range(40)]  # more than are served
+        for thread in slow:
+            thread.start()
+        with urllib.request.urlopen(f"http://127.0.0.1:{first}/metrics", timeout=DEADLINE_S) as answer:
+            self.assertIn(b"torus_build_info", answer.read())
+        for _ in slow:
+            self.assertTrue(ended.acquire(timeout=DEADLINE_S))
         ranks.stdin.close()
         self.assertEqual(ranks.wait(DEADLINE_S), 0)
 
