@@ -24,8 +24,8 @@ static bool is_deserted(const struct swarm *s, const struct swarm_party *party, 
 {
     for (uint32_t i = 0; i < party->size; i++) {
         const struct swarm_seat *seat = &party->seat[i];
-        if (seat->process != SWARM_NONE && s->process[seat->process].node == node &&
-            !s->process[seat->process].dead && !s->process[seat->process].left && !seat->left)
+        if (seat->process != SWARM_NONE && s->process[seat->process].node == node && !seat->left &&
+            !is_gone(s, party, s->process[seat->process].rank))
             return false;
     }
     return true;

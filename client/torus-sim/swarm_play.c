@@ -182,6 +182,16 @@ static void leave_group(struct swarm *s, struct swarm_party *p, bool all)
 
 /* ---- shrinks ---- */
 
+/* call_shrink makes a member call a shrink: for the first time, or again. */
+static void call_shrink(struct swarm *s, struct swarm_seat *seat)
+{
+    struct td_request q = {.kind = TD_REQUEST_SHRINK};
+    q.u.shrink.group = seat->group;
+    q.u.shrink.timeout_ns = REQUEST_MS * (int64_t)SWARM_MS;
+    seat->again = false;
+    seat->shrinking = td_sim_request(s->sim, process_of(s, seat)->client, &q);
+}
+
 static void shrink(struct swarm *s, struct swarm_party *p)
 {
     if (p->shrinks || s->parties >= SWARM_PARTIES_MAX / 2)
@@ -192,15 +202,9 @@ static void shrink(struct swarm *s, struct swarm_party *p)
             return;
     }
     p->shrinks = p->broken = true;
-    for (uint32_t i = 0; i < p->size; i++) {
-        struct swarm_seat *seat = &p->seat[i];
-        if (!can_act(s, seat))
-            continue;
-        struct td_request q = {.kind = TD_REQUEST_SHRINK};
-        q.u.shrink.group = seat->group;
-        q.u.shrink.timeout_ns = REQUEST_MS * (int64_t)SWARM_MS;
-        seat->shrinking = td_sim_request(s->sim, process_of(s, seat)->client, &q);
-    }
+    for (uint32_t i = 0; i < p->size; i++)
+        if (can_act(s, &p->seat[i]))
+            call_shrink(s, &p->seat[i]);
     s->report->shrinks++;
 }
 
@@ -230,6 +234,8 @@ static void receive_shrink(struct swarm *s, struct swarm_party *p, uint32_t memb
     seat->shrinking = 0;
     seat->told = true;
     seat->end = r->error;
+    /* the others may agree later, with what this member's daemon has accepted */
+    seat->again = r->error == TD_ERR_PARTITIONED && strstr(r->text, "call again");
     if (r->error == TD_OK)
         succeed(s, p, member, r);
     else
@@ -296,6 +302,9 @@ static void issue_some(struct swarm *s, uint32_t percent)
         for (uint32_t i = 0; i < p->size; i++)
             if (p->seat[i].refused && can_act(s, &s->party[p->parent].seat[p->member[i]]))
                 ask_for_group(s, k, i);
+        for (uint32_t i = 0; i < p->size; i++)
+            if (p->seat[i].again && can_act(s, &p->seat[i]) && swarm_below(s, 100) < percent)
+                call_shrink(s, &p->seat[i]);
         if (!p->instance || p->operations == 0)
             continue;
         uint32_t first = (uint32_t)swarm_below(s, p->size);
@@ -488,10 +497,10 @@ static bool unanswered(struct swarm *s, char *text, size_t size)
             const struct swarm_process *q = process_of(s, seat);
             if (!q || q->dead || td_sim_closed(s->sim, q->client))
                 continue;
-            if (seat->making || seat->shrinking ||
+            if (seat->making || seat->shrinking || (seat->again && can_act(s, seat)) ||
                 (seat->refused && can_act(s, &s->party[p->parent].seat[p->member[i]]))) {
                 snprintf(text, size, "the %s of member %u of a group of %u",
-                         seat->shrinking ? "shrink" : "making", i, p->size);
+                         seat->shrinking || seat->again ? "shrink" : "making", i, p->size);
                 return true;
             }
             for (uint32_t o = 0; o < p->operations; o++)

@@ -229,8 +229,9 @@ static struct td_message_rank_lost ending_of(struct td_core *core, const struct 
         return (struct td_message_rank_lost){
             .rank = UINT32_MAX,
             .error = TD_ERR_RANK_FAILED,
-            .text = td_core_format(core, "all ranks on %s have left or died",
-                                   td_core_node_name(core, core->node))};
+            .text = td_core_format(core, "all ranks on %s have left or died%s",
+                                   td_core_node_name(core, core->node),
+                                   m->group == TD_GROUP_MADE ? "" : ", or their joins have ended")};
     struct td_message_rank_lost lost = {.rank = UINT32_MAX, .error = TD_ERR_TIMEOUT};
     if (m->kind == TD_MESSAGE_RANK_GONE)
         lost = (struct td_message_rank_lost){.rank = m->u.rank_gone.rank,
