@@ -403,6 +403,7 @@ const struct td_notices td_core_notices = {
     .rank_lost = td_shrink_rank_lost,
     .slot_lost = td_shrink_slot_lost,
     .slot_silent = td_shrink_slot_silent,
+    .group_made = td_shrink_reserve,
     .group_needed = td_shrink_keeps,
     .group_freed = td_shrink_free,
     .group_broken = td_operation_group_broken,

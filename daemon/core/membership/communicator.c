@@ -126,7 +126,8 @@ struct td_communicator *td_communicator_create(struct td_core *core, uint64_t in
     c->uid = uid;
     c->number = ++core->groups->numbers;
     snprintf(c->name, sizeof c->name, "%s", name);
-    if (!c->account || !find_place(core, c, rank_node, size)) {
+    if (!c->account || !find_place(core, c, rank_node, size) ||
+        !td_core_notices.group_made(core, c)) {
         free_arrays(core, c);
         td_account_close(core, c->account);
         td_core_free(core, c);

@@ -25,6 +25,8 @@ struct td_seat {
     struct td_client *client; /* NULL unless assigned or taken; NULL too if it died meanwhile */
     uint64_t join;            /* its request */
     uint64_t next_sequence;   /* of its next operation */
+    uint64_t again;           /* operations from here on may be made again, less 1: one was
+                               * refused, and the group broke before the rank knew; 0: none */
     uint64_t pid;             /* of the process that has or had the seat; 0: none had it */
     td_time called_at;        /* its last request for an operation, or its join */
 };
@@ -113,7 +115,7 @@ struct td_communicator {
      * grow (shrink.h). */
     uint8_t *lost_rank, *lost_slot;
     struct td_parting parting;
-    struct td_shrink *shrink; /* NULL until the first one */
+    struct td_shrink *shrink, *shrink_reserve; /* shrink: NULL until the first one */
     bool was_away; /* this daemon has not run, and its node may be excluded unheard (epoch.h) */
 
     /* at the root, in LOSING_RANK: the loss that it announces once it is settled; elsewhere, with

@@ -368,6 +368,12 @@ static void handle_rank_lost(struct td_core *core, struct td_communicator *c, ui
         memcpy(c->good, lost->good.bits, sizeof c->good);
         c->notice_down = c->notice_down || c->state == TD_COMMUNICATOR_LOST_RANK;
     }
+    if (td_communicator_broken(c) && !listed) { /* its operations have appealed before */
+        if (lost->error == TD_ERR_RANK_FAILED)
+            td_core_notices.rank_lost(core, c, lost->rank);
+        td_core_queue(core, &c->task); /* there may be room for its notices now */
+        return;
+    }
     rank_lost(core, c, listed ? TD_COMMUNICATOR_SETTLE : TD_COMMUNICATOR_LOSE_RANK,
               &(struct loss){lost->rank, lost->error, lost->of_job, true, lost->text});
 }

@@ -3,34 +3,65 @@
 
 #include <stdio.h>
 
-const struct td_ending *td_endings_find(const struct td_core *core, uint64_t instance,
-                                        uint64_t sequence)
+#include "communicator.h"
+
+static struct td_ending *find(const struct td_core *core, uint64_t instance, uint64_t sequence)
 {
     for (uint32_t i = 0; i < TD_ENDINGS_MAX; i++) {
-        const struct td_ending *e = &core->endings->ending[i];
-        if (e->error != TD_OK && e->instance == instance && e->sequence == sequence)
+        struct td_ending *e = &core->endings->ending[i];
+        if (e->instance == instance && e->sequence == sequence && (e->error != TD_OK || e->vetoed))
             return e;
     }
     return NULL;
 }
 
+const struct td_ending *td_endings_find(const struct td_core *core, uint64_t instance,
+                                        uint64_t sequence)
+{
+    const struct td_ending *e = find(core, instance, sequence);
+    return e && e->error != TD_OK ? e : NULL;
+}
+
+/* obtain returns the record of an operation; a new one takes the place of the oldest. */
+static struct td_ending *obtain(struct td_core *core, uint64_t instance, uint64_t sequence)
+{
+    struct td_ending *e = find(core, instance, sequence);
+    if (e)
+        return e;
+    e = &core->endings->ending[core->endings->next++ % TD_ENDINGS_MAX];
+    if (e->vetoed && e->error == TD_OK && !td_communicator_find(core, e->instance, TD_GROUP_MADE))
+        td_communicator_note_gone(core, e->instance);
+    *e = (struct td_ending){.instance = instance, .sequence = sequence};
+    return e;
+}
+
 void td_endings_note(struct td_core *core, uint64_t instance, uint64_t sequence, td_err error,
                      const char *text)
 {
-    if (td_endings_find(core, instance, sequence))
+    struct td_ending *e = obtain(core, instance, sequence);
+    if (e->error != TD_OK)
         return;
-    struct td_ending *e = &core->endings->ending[core->endings->next++ % TD_ENDINGS_MAX];
-    e->instance = instance;
-    e->sequence = sequence;
     e->error = error;
     snprintf(e->text, sizeof e->text, "%s", text);
 }
 
+void td_endings_veto(struct td_core *core, uint64_t instance, uint64_t sequence)
+{
+    obtain(core, instance, sequence)->vetoed = true;
+}
+
+bool td_endings_vetoed(const struct td_core *core, uint64_t instance, uint64_t sequence)
+{
+    const struct td_ending *e = find(core, instance, sequence);
+    return e && e->vetoed;
+}
+
 bool td_endings_has(const struct td_core *core, uint64_t instance)
 {
-    for (uint32_t i = 0; i < TD_ENDINGS_MAX; i++)
-        if (core->endings->ending[i].error != TD_OK &&
-            core->endings->ending[i].instance == instance)
+    for (uint32_t i = 0; i < TD_ENDINGS_MAX; i++) {
+        const struct td_ending *e = &core->endings->ending[i];
+        if (e->instance == instance && (e->error != TD_OK || e->vetoed))
             return true;
+    }
     return false;
 }

@@ -340,24 +340,60 @@ static bool refuse(struct td_core *core, struct td_task *task)
     (void)task;
     for (struct td_join *j = core->joins->first; j; j = next) {
         next = j->next;
-        if (!j->refused)
+        if (j->refused == TD_OK)
             continue;
         if (!td_core_room(core))
             return false;
         send_unjoin(core, j);
-        end_join(core, j, TD_ERR_NO_MEMORY,
-                 "the daemon has no memory left for the job: raise [limits] memory");
+        end_join(core, j, j->refused,
+                 j->refused == TD_ERR_NO_MEMORY
+                     ? "the daemon has no memory left for the job: raise [limits] memory"
+                     : td_core_format(core,
+                                      "job %s lost %s while its ranks were joining: start the job "
+                                      "again",
+                                      j->name, td_core_node_name(core, core->node)));
     }
     return true;
 }
 
-/* refuse_granted refuses the joins that are granted to an instance. They are answered later in the
+/* refuse_granted refuses the joins that are granted to an instance, and returns false if there are
+ * none. They are answered later in the
  * step: on its own node the registry is still sending the membership. */
-static void refuse_granted(struct td_core *core, uint64_t instance)
+static bool refuse_granted(struct td_core *core, uint64_t instance, td_err error)
 {
-    for (struct td_join *j = core->joins->first; j; j = j->next)
-        j->refused = j->refused || j->granted == instance;
+    bool any = false;
+    for (struct td_join *j = core->joins->first; j; j = j->next) {
+        if (j->refused != TD_OK || j->granted != instance)
+            continue;
+        j->refused = error;
+        any = true;
+    }
     td_core_queue(core, &core->joins->task);
+    return any;
+}
+
+void td_job_missed(struct td_core *core, uint64_t instance)
+{
+    if (refuse_granted(core, instance, TD_ERR_NODE_FAILED))
+        td_communicator_note_gone(core, instance);
+}
+
+/* refuse_membership: there is no memory for a job. The node that has sent the membership may be in
+ * the job, and tells all others that no rank is here. */
+static void refuse_membership(struct td_core *core, uint32_t from, uint64_t instance)
+{
+    struct td_message m = {.kind = TD_MESSAGE_RANK_LOST,
+                           .instance = instance,
+                           .u.rank_lost = {.rank = UINT32_MAX, .error = TD_ERR_RANK_FAILED}};
+    if (!refuse_granted(core, instance, TD_ERR_NO_MEMORY))
+        return;
+    td_communicator_note_gone(core, instance);
+    if (from == core->node)
+        return;
+    m.u.rank_lost.text =
+        td_core_format(core, "all ranks on %s are refused: it has no memory for the job",
+                       td_core_node_name(core, core->node));
+    td_session_send(core, from, &m);
 }
 
 static void take_runs(struct td_forming *f, const struct td_message_members *m)
@@ -435,7 +471,7 @@ static void handle_members(struct td_core *core, uint32_t from, const struct td_
     /* the pieces come in the order of the ranks: without the first, none is of use */
     bool begins = m->runs > 0 && m->run[0].first == 0;
     if (!f && !(f = begins ? start_forming(core, from, instance, m->size) : NULL)) {
-        refuse_granted(core, instance);
+        refuse_membership(core, from, instance);
         return;
     }
     take_runs(f, m);
@@ -460,7 +496,7 @@ static void handle_members(struct td_core *core, uint32_t from, const struct td_
     if (c)
         seat_local(core, c);
     else if (sane)
-        refuse_granted(core, instance);
+        refuse_membership(core, from, instance);
 }
 
 /* drop_formings ends the memberships that a node sends, or those that are overdue (UINT32_MAX). */
@@ -482,7 +518,7 @@ static void drop_formings(struct td_core *core, uint32_t from)
 static bool grant(struct td_core *core, uint32_t from, uint64_t instance, uint64_t token)
 {
     struct td_join *j = find_join(core, token);
-    if (!j || j->registry != from || j->refused)
+    if (!j || j->registry != from || j->refused != TD_OK)
         return false;
     if (j->granted != instance)
         note_grant(core, j->granted);

@@ -36,7 +36,7 @@ struct td_join {
     td_time granted_at;
     td_time again_at;   /* when it is sent once more */
     td_time expires_at; /* 2 s after the registry should have answered */
-    bool refused;       /* this node has no memory for its job; the answer is due */
+    td_err refused;     /* not TD_OK: why it gets no rank; the answer is due */
 };
 
 enum { TD_GRANTS_MAX = 4 * TD_FORMING_MAX };
@@ -72,6 +72,9 @@ void td_job_request(struct td_core *core, struct td_client *client,
  * returns their number. */
 uint32_t td_job_end_joins(struct td_core *core, const char *name, uint64_t uid, uint32_t most,
                           const char *text);
+/* td_job_missed refuses the joins that are granted to an instance: its membership is lost, and
+ * other nodes are told that no rank is here. */
+void td_job_missed(struct td_core *core, uint64_t instance);
 /* td_job_cancel ends the join that a request began. It returns false if none exists. */
 bool td_job_cancel(struct td_core *core, struct td_client *client, uint64_t request);
 /* td_job_client_gone withdraws the joins of a client that is gone. */

@@ -128,7 +128,7 @@ static void form(struct td_core *core, struct td_job *job)
         job->epoch = core->epochs->known;
     td_job_transition(job, TD_JOB_FORM);
     job->instance = job->proposal;
-    job->lost = UINT32_MAX;
+    job->lost = job->unjoined = UINT32_MAX;
     job->expires_at = TD_TIME_NEVER;
     job->formed_at = core->now;
 }
@@ -408,6 +408,21 @@ static const char *admissible(struct td_core *core, uint32_t node, const struct 
     return NULL;
 }
 
+/* why_missed returns the sentence for a join that has missed the membership of its job. It names
+ * the node that was lost since the job formed, or else one that has withdrawn joins, since it may
+ * have had no memory to pass the membership on; or else node `other`. */
+static const char *why_missed(struct td_core *core, const struct td_job *job, uint32_t other)
+{
+    bool withdrawn = job->lost == UINT32_MAX && job->unjoined != UINT32_MAX;
+    uint32_t node = withdrawn ? job->unjoined : job->lost < UINT32_MAX ? job->lost : other;
+    return td_core_format(core,
+                          withdrawn ? "job %s lost ranks on %s while they were joining: start the "
+                                      "job again"
+                                    : "job %s lost %s while its ranks were joining: start the job "
+                                      "again",
+                          job->name, td_core_node_name(core, node));
+}
+
 /* repeat_join handles a repeated JOIN. Its entry waits for the other ranks or for the membership.
  * If the membership was lost with a daemon, the join is refused. */
 static void repeat_join(struct td_core *core, struct td_job *job, uint32_t i)
@@ -416,10 +431,7 @@ static void repeat_join(struct td_core *core, struct td_job *job, uint32_t i)
     uint64_t patience = (uint64_t)core->settings.progress_timeout_ns;
     if (!job->instance || e->gone || core->now - job->formed_at < patience)
         return;
-    refuse(core, e->node, e->token, TD_ERR_NODE_FAILED,
-           td_core_format(core, "job %s lost %s while its ranks were joining: start the job again",
-                          job->name,
-                          td_core_node_name(core, job->lost < UINT32_MAX ? job->lost : e->node)));
+    refuse(core, e->node, e->token, TD_ERR_NODE_FAILED, why_missed(core, job, e->node));
     remove_entry(core, job, i);
 }
 
@@ -438,11 +450,7 @@ static bool missed(struct td_core *core, uint32_t node, const struct td_message_
 {
     struct td_job *job = find_instance(core, m->granted);
     if (job && core->now - job->formed_at >= (uint64_t)core->settings.progress_timeout_ns)
-        refuse(core, node, m->token, TD_ERR_NODE_FAILED,
-               td_core_format(
-                   core, "job %s lost %s while its ranks were joining: start the job again",
-                   job->name,
-                   td_core_node_name(core, job->lost < UINT32_MAX ? job->lost : m->granter)));
+        refuse(core, node, m->token, TD_ERR_NODE_FAILED, why_missed(core, job, m->granter));
     return job;
 }
 
@@ -551,7 +559,7 @@ static struct td_job *new_record(struct td_core *core, uint64_t instance,
     td_job_transition(job, TD_JOB_REPORT);
     job->instance = instance;
     job->formed_at = core->now;
-    job->lost = UINT32_MAX;
+    job->lost = job->unjoined = UINT32_MAX;
     return job;
 }
 
@@ -626,6 +634,8 @@ static void unjoin(struct td_core *core, uint32_t node, uint64_t token)
         for (uint32_t i = 0; i < job->joined; i++) {
             const struct td_entry *e = &job->entry[i];
             if (e->token == token && e->node == node) {
+                if (job->instance && job->unjoined == UINT32_MAX)
+                    job->unjoined = node;
                 remove_entry(core, job, i);
                 return;
             }

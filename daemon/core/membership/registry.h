@@ -45,6 +45,7 @@ struct td_job {
     uint64_t namesake; /* 1 + the uid of another user that forms a job of this name; 0: none */
     uint32_t lost;     /* a node that was lost since the job formed, perhaps with the membership;
                         * UINT32_MAX: none */
+    uint32_t unjoined; /* a node that has withdrawn a join since then; UINT32_MAX: none */
 };
 
 /* td_token_daemon returns the daemon that made the token of a join: the low half of its

@@ -48,7 +48,7 @@ void td_shrink_slot_lost(struct td_core *core, struct td_communicator *c, uint32
 
 void td_shrink_free(struct td_core *core, struct td_communicator *c)
 {
-    struct td_shrink *s = c->shrink;
+    struct td_shrink *s = c->shrink ? c->shrink : c->shrink_reserve;
     if (!s)
         return;
     td_core_unqueue(core, &s->task);
@@ -58,30 +58,38 @@ void td_shrink_free(struct td_core *core, struct td_communicator *c)
     td_core_free(core, s->vote);
     td_core_free(core, s->missing);
     td_core_free(core, s);
-    c->shrink = NULL;
+    c->shrink = c->shrink_reserve = NULL;
 }
 
-static struct td_shrink *obtain(struct td_core *core, struct td_communicator *c)
+bool td_shrink_reserve(struct td_core *core, struct td_communicator *c)
 {
     uint32_t bytes = td_bit_bytes(c->group.size);
-    struct td_shrink *s = c->shrink;
-    if (s || !(s = c->shrink = td_arena_alloc(core->arena, sizeof *s)))
-        return s;
-    s->task.advance = advance;
-    s->communicator = c;
-    s->expires_at = TD_TIME_NEVER;
-    s->hurry_at = TD_TIME_NEVER;
-    s->announced = s->parted = c->group.slots;
+    struct td_shrink *s = c->shrink_reserve = td_arena_alloc(core->arena, sizeof *s);
+    if (!s)
+        return false;
     s->call = td_arena_alloc(core->arena, c->ranks * sizeof *s->call);
     s->accepted.lost = td_arena_alloc(core->arena, bytes);
     s->decided.lost = td_arena_alloc(core->arena, bytes);
     s->vote = td_arena_alloc(core->arena, c->group.slots);
     s->missing = td_arena_alloc(core->arena, bytes);
-    if (s->call && s->accepted.lost && s->decided.lost && s->vote && s->missing)
-        begin_round(core, s);
-    else
-        td_shrink_free(core, c);
-    return c->shrink;
+    return s->call && s->accepted.lost && s->decided.lost && s->vote && s->missing;
+}
+
+/* obtain returns the record of a group's shrinks. The first one begins to use it. */
+static struct td_shrink *obtain(struct td_core *core, struct td_communicator *c)
+{
+    struct td_shrink *s = c->shrink_reserve;
+    if (c->shrink)
+        return c->shrink;
+    c->shrink = s;
+    c->shrink_reserve = NULL;
+    s->task.advance = advance;
+    s->communicator = c;
+    s->expires_at = TD_TIME_NEVER;
+    s->hurry_at = TD_TIME_NEVER;
+    s->announced = s->parted = s->unmade_to = c->group.slots;
+    begin_round(core, s);
+    return s;
 }
 
 static void activate(const struct td_core *core, struct td_shrink *s)
@@ -115,8 +123,11 @@ void td_shrink_decide(struct td_core *core, struct td_shrink *s)
     struct td_communicator *c = s->communicator;
     set_ending(c, &s->decided, s->accepted.error, s->accepted.lost, s->accepted.text);
     s->decided.made = s->accepted.made;
-    if (s->decided.error == TD_OK)
-        td_subgroup_make_survivors(core, c, s->decided.made, s->decided.lost);
+    if (s->decided.error == TD_OK &&
+        !td_subgroup_make_survivors(core, c, s->decided.made, s->decided.lost)) {
+        s->unmade = s->decided.made;
+        s->unmade_to = 0;
+    }
     s->number++;
     td_shrink_transition(s, TD_SHRINK_DECIDE);
     if (s->number_seen == s->number)
@@ -267,15 +278,15 @@ static void send_nobody(struct td_core *core, uint32_t node, const struct td_mes
     send(core, node, &m);
 }
 
-/* send_gone tells a node that all local ranks of a new group are gone. */
-static void send_gone(struct td_core *core, uint32_t node, uint64_t instance)
+/* send_gone tells a node that all local ranks of a new group are gone, and why. */
+static void send_gone(struct td_core *core, uint32_t node, uint64_t instance, const char *why)
 {
     struct td_message m = {.kind = TD_MESSAGE_NODE_LOST,
                            .instance = instance,
                            .group = TD_GROUP_MADE,
                            .u.node_lost = {.node = core->node, .notify_all = true}};
-    m.u.node_lost.text = td_core_format(core, "all ranks on %s have left or died",
-                                        td_core_node_name(core, core->node));
+    m.u.node_lost.text =
+        td_core_format(core, "all ranks on %s %s", td_core_node_name(core, core->node), why);
     send(core, node, &m);
 }
 
@@ -293,7 +304,7 @@ static void handle_unknown(struct td_core *core, uint32_t from, const struct td_
         send_nobody(core, from, m);
     else if (m->kind == TD_MESSAGE_SHRINK_DECIDED && m->u.shrink_decided.made &&
              !td_communicator_find(core, m->u.shrink_decided.made, TD_GROUP_MADE)) {
-        send_gone(core, from, m->u.shrink_decided.made);
+        send_gone(core, from, m->u.shrink_decided.made, "have left or died");
         /* that node may have left the new group, too: those below this one are told when they call
          */
         td_communicator_note_gone(core, m->u.shrink_decided.made);
@@ -392,15 +403,9 @@ void td_shrink_message(struct td_core *core, struct td_communicator *c, uint32_t
         return;
     }
     uint32_t slot = td_group_slot(&c->group, from);
-    struct td_shrink *s = slot == UINT32_MAX ? NULL : obtain(core, c);
     if (slot == UINT32_MAX)
         return;
-    if (!s) { /* without memory it takes no part, as if its ranks were lost */
-        td_shrink_view_lose_slot(c, c->slot);
-        if (speaks)
-            send_nobody(core, from, m);
-        return;
-    }
+    struct td_shrink *s = obtain(core, c);
     if (m->kind == TD_MESSAGE_SHRINK_PARTITIONED) {
         s->parting = shrink_of(m) == s->number && td_shrink_is_under_way(s);
         td_core_queue(core, &s->task);
@@ -528,6 +533,21 @@ static bool part(struct td_core *core, struct td_shrink *s)
     return true;
 }
 
+/* tell_unmade tells the other nodes of a new group that this node had no memory for it. It returns
+ * false when the action list is full. */
+static bool tell_unmade(struct td_core *core, struct td_shrink *s)
+{
+    const struct td_communicator *c = s->communicator;
+    for (; s->unmade_to < c->group.slots; s->unmade_to++) {
+        if (!td_core_room(core))
+            return false;
+        if (s->unmade_to != c->slot && td_shrink_view_lives(c, s->unmade_to))
+            send_gone(core, c->group.node[s->unmade_to], s->unmade,
+                      "are refused: it has no memory for the group");
+    }
+    return true;
+}
+
 static bool advance(struct td_core *core, struct td_task *task)
 {
     struct td_shrink *s = (struct td_shrink *)task;
@@ -537,7 +557,7 @@ static bool advance(struct td_core *core, struct td_task *task)
         return false;
     if (s->parting && !part(core, s))
         return false;
-    if (!td_shrink_coordinator_announce(core, s))
+    if (!td_shrink_coordinator_announce(core, s) || !tell_unmade(core, s))
         return false;
     if (td_shrink_is_under_way(s) && head == c->slot && !td_shrink_coordinator_advance(core, s))
         return false;
@@ -571,11 +591,9 @@ void td_shrink_request(struct td_core *core, struct td_client *client, const str
     struct td_seat *seat = td_communicator_seat(core, client, q->u.shrink.group, &c);
     struct td_shrink *s = seat && !core->stopping ? obtain(core, c) : NULL;
     if (!s) {
-        td_err error = !seat ? TD_ERR_INVALID : core->stopping ? TD_ERR_SHUTDOWN : TD_ERR_NO_MEMORY;
-        td_reply_error(core, client->id, q->id, error,
-                       !seat ? "this process is not in the group: it has not joined, or has left"
-                       : core->stopping ? "the daemon is stopping"
-                                        : "the daemon has no memory left: raise [limits] memory");
+        td_reply_error(core, client->id, q->id, seat ? TD_ERR_SHUTDOWN : TD_ERR_INVALID,
+                       seat ? "the daemon is stopping"
+                            : "this process is not in the group: it has not joined, or has left");
         return;
     }
     struct td_shrink_call *call = &s->call[seat - c->seat];

@@ -78,9 +78,14 @@ struct td_shrink {
     uint8_t *missing;   /* [group.size] ranks that have not called, according to the votes */
     uint32_t next;      /* the slot that is asked, or proposed to, next */
     uint32_t announced; /* the decided outcome is to be sent to the slots from here on */
+    uint64_t unmade;    /* the new group that this node had no memory for, */
+    uint32_t unmade_to; /* which the nodes of the slots from here on are still to be told */
     uint32_t parted;    /* the end of all calls is to be sent to the slots from here on */
 };
 
+/* td_shrink_reserve reserves the record of a group's shrinks. It returns false if memory runs out.
+ */
+bool td_shrink_reserve(struct td_core *core, struct td_communicator *c);
 /* td_shrink_request handles the call of a local rank. The reply is JOINED, with the ranks that are
  * not in the new group. */
 void td_shrink_request(struct td_core *core, struct td_client *client,

@@ -8,6 +8,7 @@
 #include "core/net/session.h"
 #include "communicator_losses.h"
 #include "endings.h"
+#include "job.h"
 #include "parting.h"
 
 /* check_lost returns NULL, or a sentence on a member that the job has lost. A member that has only
@@ -196,12 +197,12 @@ uint64_t td_subgroup_survivors_instance(const struct td_communicator *c, uint64_
     return instance;
 }
 
-void td_subgroup_make_survivors(struct td_core *core, struct td_communicator *parent,
+bool td_subgroup_make_survivors(struct td_core *core, struct td_communicator *parent,
                                 uint64_t instance, const uint8_t *lost)
 {
     uint32_t size = parent->group.size, left = 0;
     uint64_t *members = td_arena_alloc(core->arena, size * sizeof *members);
-    bool here = false;
+    bool here = false, fits = true;
     for (uint32_t rank = 0; members && rank < size; rank++)
         if (!td_bit(lost, rank))
             members[left++] = rank;
@@ -209,11 +210,12 @@ void td_subgroup_make_survivors(struct td_core *core, struct td_communicator *pa
         here = here || !td_bit(lost, parent->seat[i].rank);
     if (here && !td_communicator_find(core, instance, TD_GROUP_MADE)) {
         struct td_communicator *c = members ? make(core, parent, instance, members, left) : NULL;
+        fits = c != NULL;
         if (!c)
-            td_communicator_note_gone(core,
-                                      instance); /* the other nodes hear that no rank is here */
+            td_communicator_note_gone(core, instance);
     }
     td_core_free(core, members);
+    return fits;
 }
 
 /* ending_of returns how the creation of a group that is not here has ended. If it ends now, ranks
@@ -242,8 +244,12 @@ static struct td_message_rank_lost ending_of(struct td_core *core, const struct 
         lost.text = td_core_format(core, "no rank on %s created the group in time",
                                    td_core_node_name(core, core->node));
     td_endings_note(core, m->instance, TD_ENDING_OF_CREATION, lost.error, lost.text);
+    td_endings_note(core, m->instance, TD_ENDING_NEVER_MADE, lost.error, lost.text);
     return lost;
 }
+
+/* the operations that complete in a group that a node never made */
+static const uint8_t no_good[TD_GROUP_OPERATIONS_MAX / 8];
 
 void td_subgroup_unknown(struct td_core *core, uint32_t from, const struct td_message *m)
 {
@@ -265,8 +271,8 @@ void td_subgroup_unknown(struct td_core *core, uint32_t from, const struct td_me
     bool gone = m->kind == TD_MESSAGE_RANK_GONE, late = gone || m->kind == TD_MESSAGE_APPEAL;
     if (m->kind == TD_MESSAGE_WAITING && m->u.waiting.reply_requested && !over &&
         core->settings.tuning.flood) {
-        /* this node has not flooded anything in the group, and never will */
-        td_communicator_note_gone(core, m->instance);
+        /* this node has not flooded this operation, and never will */
+        td_endings_veto(core, m->instance, m->sequence);
         answer.kind = TD_MESSAGE_APPEAL;
         answer.u.appeal =
             (struct td_message_appeal){.error = TD_ERR_TIMEOUT, .text = "", .is_veto = true};
@@ -283,13 +289,18 @@ void td_subgroup_unknown(struct td_core *core, uint32_t from, const struct td_me
         return;
     }
     bool announces = asks || m->kind == TD_MESSAGE_ARRIVE || m->kind == TD_MESSAGE_FLOOD;
-    if (!announces && m->kind != TD_MESSAGE_REPORT && !late)
+    bool waits = m->kind == TD_MESSAGE_REPORT || (m->kind == TD_MESSAGE_WAITING && refused);
+    if (!announces && !waits && !late)
         return; /* a job that is unknown here is over: its ranks here have gone */
     if (late && !over && core->settings.tuning.flood)
         td_communicator_note_gone(core, m->instance);
+    if (over && m->group == 0)
+        td_job_missed(core, m->instance);
     if (over || late || refused) {
         answer.kind = TD_MESSAGE_RANK_LOST;
         answer.u.rank_lost = ending_of(core, m, over);
+        if (td_endings_find(core, m->instance, TD_ENDING_NEVER_MADE))
+            answer.u.rank_lost.good = (struct td_bitmap){no_good, sizeof no_good};
         td_session_send(core, from, &answer);
     } else if (announces) {
         answer.kind = TD_MESSAGE_ANNOUNCE_AGAIN;

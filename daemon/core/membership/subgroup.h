@@ -17,8 +17,9 @@ void td_subgroup_make(struct td_core *core, struct td_client *client,
  * makes, if the ranks in `lost` [group.size] are not in it. */
 uint64_t td_subgroup_survivors_instance(const struct td_communicator *c, uint64_t number,
                                         const uint8_t *lost);
-/* td_subgroup_make_survivors makes that group, if it has ranks on this node. */
-void td_subgroup_make_survivors(struct td_core *core, struct td_communicator *parent,
+/* td_subgroup_make_survivors makes that group, if it has ranks on this node. It returns false if
+ * memory runs out. */
+bool td_subgroup_make_survivors(struct td_core *core, struct td_communicator *parent,
                                 uint64_t instance, const uint8_t *lost);
 /* td_subgroup_unknown answers a message of a group that does not exist on this node: not yet, or
  * not any more. */

@@ -389,7 +389,8 @@ void td_arrival_request(struct td_core *core, struct td_client *client, const st
         return;
     }
     uint64_t sequence = q->u.operation.sequence;
-    if (sequence < seat->next_sequence) {
+    bool again = sequence < seat->next_sequence && seat->again && sequence + 1 >= seat->again;
+    if (sequence < seat->next_sequence && !again) {
         td_client_expel(core, client->id, TD_ERR_PROTOCOL,
                         "the sequence number of the call was used before");
         return;
@@ -416,16 +417,18 @@ void td_arrival_request(struct td_core *core, struct td_client *client, const st
     bool known = sequence >= c->first_sequence &&
                  sequence < c->first_sequence + TD_GROUP_OPERATIONS_MAX &&
                  c->operation[sequence % TD_GROUP_OPERATIONS_MAX];
-    bool over = (rests && !known) || sequence < c->first_sequence; /* the latter: it is behind */
+    bool over = (rests && !known) || again || sequence < c->first_sequence; /* it is behind */
     const struct td_ending *ending = over ? td_endings_find(core, c->instance, sequence) : NULL;
-    if (ending) { /* the operation ended before the group broke, or was parted */
+    if (over && sequence > seat->next_sequence && !seat->again)
+        seat->again = seat->next_sequence + 1;
+    if (over && !again)
         seat->next_sequence = sequence + 1;
+    if (ending) { /* the operation ended before the group broke, or was parted */
         td_reply_error(core, client->id, q->id, ending->error, ending->text);
         return;
     }
     if (over) {
         td_err error = rests ? c->error : TD_ERR_PARTITIONED;
-        seat->next_sequence = sequence + 1;
         td_waits_failed(core, c, error, c->text);
         td_reply_error(core, client->id, q->id, error, c->text);
         return;

@@ -38,11 +38,11 @@ static uint32_t copy(struct td_operation *o, uint32_t ring, uint32_t slot, const
             left /= p->ring[r].size;
         }
         for (uint32_t local = 0; local < td_group_slot_ranks(g, at); local++) {
-            uint8_t *here = o->flood->all + td_group_rank(g, at, local) * share;
+            size_t here = td_group_rank(g, at, local) * share;
             if (in)
-                memcpy(here, in + bytes, share);
+                memcpy(o->flood->all + here, in + bytes, share);
             else if (out)
-                memcpy(out + bytes, here, share);
+                memcpy(out + bytes, o->flood->all + here, share);
             bytes += (uint32_t)share;
         }
     }
@@ -58,25 +58,46 @@ static struct td_flood *obtain(struct td_core *core, struct td_operation *o)
 
 /* ---- receiving ---- */
 
-void td_flood_message(struct td_core *core, struct td_operation *o, uint32_t from,
-                      const struct td_message_flood *m)
+/* reserve_for returns the bytes that the blocks of all other nodes need. Each rank's share is
+ * received once. */
+static uint32_t reserve_for(const struct td_operation *o)
+{
+    uint32_t blocks = 0;
+    for (uint32_t r = 0; r < o->program.rings; r++)
+        blocks += td_ring_hops(&o->program.ring[r], 0) + td_ring_hops(&o->program.ring[r], 1);
+    return blocks * (uint32_t)(sizeof(struct td_early_block) + 8) + (uint32_t)o->program.ride_bytes;
+}
+
+/* is_known returns true if a block is applied, or held for its turn. */
+static bool is_known(const struct td_flood *f, const struct td_message_flood *m)
+{
+    uint32_t sign = m->is_backward;
+    if (m->ring < f->ring || (m->ring == f->ring && m->hops <= f->received[sign]))
+        return true;
+    const struct td_early_block *h = f->early;
+    while (h && (h->ring != m->ring || h->sign != sign || h->hop != m->hops))
+        h = h->next;
+    return h;
+}
+
+/* hold keeps a block until its turn. It returns false if there is no memory. */
+static bool hold(struct td_core *core, struct td_operation *o, const struct td_message_flood *m)
 {
     struct td_flood *f = obtain(core, o);
-    struct td_early_block *held = f && m->payload.bytes <= TD_RIDE_BYTES_MAX
-                                      ? td_arena_alloc(core->arena, sizeof *held + m->payload.bytes)
-                                      : NULL;
-    if (o->state >= TD_OPERATION_RELEASED) {
-        td_core_free(core, held);
-        return;
+    struct td_early_block *held = NULL;
+    uint32_t bytes = ((uint32_t)sizeof *held + m->payload.bytes + 7) / 8 * 8;
+    if (!f || m->payload.bytes > TD_RIDE_BYTES_MAX)
+        return false;
+    if (is_known(f, m))
+        return true;
+    if (!(held = td_arena_alloc(core->arena, bytes)) &&
+        f->reserve_bytes - f->reserve_used >= bytes) {
+        held = (struct td_early_block *)(f->reserve + f->reserve_used);
+        f->reserve_used += bytes;
+        held->reserved = true;
     }
-    if (!held) {
-        struct td_message none;
-        td_operation_start_message(o, TD_MESSAGE_ANNOUNCE_AGAIN, &none);
-        none.u.announce_again = (struct td_message_announce_again){.is_surveyed = false};
-        td_session_send(core, from, &none);
-        return;
-    }
-    o->last = m->last;
+    if (!held)
+        return false;
     held->ring = m->ring;
     held->sign = m->is_backward;
     held->hop = m->hops;
@@ -85,6 +106,28 @@ void td_flood_message(struct td_core *core, struct td_operation *o, uint32_t fro
         memcpy(held->payload, m->payload.data, held->bytes);
     held->next = f->early;
     f->early = held;
+    return true;
+}
+
+static void drop(struct td_core *core, struct td_early_block *held)
+{
+    if (!held->reserved)
+        td_core_free(core, held);
+}
+
+void td_flood_message(struct td_core *core, struct td_operation *o, uint32_t from,
+                      const struct td_message_flood *m)
+{
+    if (o->state >= TD_OPERATION_RELEASED)
+        return;
+    if (!hold(core, o, m)) {
+        struct td_message none;
+        td_operation_start_message(o, TD_MESSAGE_ANNOUNCE_AGAIN, &none);
+        none.u.announce_again = (struct td_message_announce_again){.is_surveyed = false};
+        td_session_send(core, from, &none);
+        return;
+    }
+    o->last = m->last;
     if (o->report_at == TD_TIME_NEVER) {
         o->report_at = core->now + TD_REPORT_NS;
         td_core_alarm(core, o->report_at);
@@ -92,19 +135,25 @@ void td_flood_message(struct td_core *core, struct td_operation *o, uint32_t fro
     for (uint32_t r = 0; td_flood_sent(o) && r < o->program.rings; r++)
         for (uint32_t sign = 0; sign < 2; sign++)
             if (neighbour(o, r, sign) == from)
-                f->refused &= ~(1u << (2 * r + sign));
+                o->flood->refused &= ~(1u << (2 * r + sign));
     td_arrival_witness(core, o, &m->witness);
     td_core_queue(core, &o->task);
 }
 
-void td_flood_refused(struct td_operation *o, uint32_t node)
+void td_flood_refused(struct td_core *core, struct td_operation *o, uint32_t node)
 {
+    uint32_t doublings = o->retries < 7 ? o->retries : 7;
     for (uint32_t r = 0; td_flood_sent(o) && r < o->program.rings; r++)
         for (uint32_t sign = 0; sign < 2; sign++)
             if (neighbour(o, r, sign) == node) {
                 o->flood->refused |= 1u << (2 * r + sign);
                 o->flood->sent[2 * r + sign] = 0;
             }
+    if (o->retry_at != TD_TIME_NEVER)
+        return;
+    o->retries++;
+    o->retry_at = core->now + ((td_time)RETRY_NS << doublings);
+    td_core_alarm(core, o->retry_at);
 }
 
 /* fits returns true if the next block has the hop count and the size of its turn. */
@@ -131,7 +180,7 @@ static bool apply_next(struct td_core *core, struct td_operation *o)
         }
         *link = h->next;
         if (next && !fits(o, h)) { /* without it the operation completes nowhere */
-            td_core_free(core, h);
+            drop(core, h);
             td_operation_appeal(core, o, TD_ERR_PROTOCOL,
                                 td_core_format(core,
                                                "node %u received a flooded block of the wrong "
@@ -150,7 +199,7 @@ static bool apply_next(struct td_core *core, struct td_operation *o)
                 f->received[0] = f->received[1] = 0;
             }
         }
-        td_core_free(core, h);
+        drop(core, h);
         if (next)
             return f->ring < o->program.rings;
     }
@@ -249,8 +298,11 @@ bool td_flood_advance(struct td_core *core, struct td_operation *o)
     if (f && !f->all) {
         f->all = td_arena_alloc(core->arena, bytes + 1);
         f->own = td_arena_alloc(core->arena, bytes / c->group.size * c->ranks + 1);
+        f->reserve_bytes = reserve_for(o);
+        f->reserve = td_arena_alloc(core->arena, f->reserve_bytes + 1);
+        f->reserve_bytes = f->reserve ? f->reserve_bytes : 0;
     }
-    if (!f || !f->all || !f->own) {
+    if (!f || !f->all || !f->own || !f->reserve) {
         td_operation_transition(o, TD_OPERATION_REFUSE);
         td_operation_appeal(
             core, o, TD_ERR_NO_MEMORY,
@@ -258,8 +310,10 @@ bool td_flood_advance(struct td_core *core, struct td_operation *o)
                            core->node, td_operation_describe(core, o)));
         return true;
     }
-    if (o->retry_at != TD_TIME_NEVER && core->now >= o->retry_at)
+    if (o->retry_at != TD_TIME_NEVER && core->now >= o->retry_at) {
         o->retry_at = TD_TIME_NEVER;
+        f->refused = 0;
+    }
     if (!td_flood_sent(o) &&
         (o->flood_state == TD_FLOOD_VETOED || c->state == TD_COMMUNICATOR_LOSING_RANK ||
          td_arrival_mismatched(o) || !load_own(core, o)))
@@ -288,9 +342,10 @@ void td_flood_free(struct td_core *core, struct td_operation *o)
     while (f && f->early) {
         struct td_early_block *h = f->early;
         f->early = h->next;
-        td_core_free(core, h);
+        drop(core, h);
     }
     if (f) {
+        td_core_free(core, f->reserve);
         td_core_free(core, f->all);
         td_core_free(core, f->own);
     }

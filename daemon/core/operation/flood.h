@@ -12,7 +12,8 @@
  * never to send it (a veto). The root asks for vetoes after an appeal and when a rank is lost.
  *
  * A node without memory for a block tells the sender, which sends all blocks again after that node
- * has sent its own. Before that no node can have completed.
+ * has sent its own, or after a pause. Before a node sends its own block, it reserves memory for all
+ * others: their senders may complete then, and forget them.
  * Owns: its arrays, in the arena. Pure: no I/O, clock, or globals. */
 #ifndef TD_CORE_OPERATION_FLOOD_H
 #define TD_CORE_OPERATION_FLOOD_H
@@ -23,8 +24,11 @@ struct td_flood {
     struct td_early_block { /* a block that came before its turn */
         struct td_early_block *next;
         uint32_t ring, sign, hop, bytes;
+        bool reserved; /* it is in `reserve` */
         uint8_t payload[];
     } * early;
+    uint8_t *reserve; /* room for all blocks, from the block that this node sends on */
+    uint32_t reserve_bytes, reserve_used;
     uint8_t *all;         /* [ride_bytes] each rank's share, in rank order */
     uint8_t *own;         /* the shares of the local ranks */
     uint32_t ring;        /* the ring that the blocks travel now; program.rings: all are here */
@@ -40,7 +44,7 @@ bool td_flood_sent(const struct td_operation *o);
 void td_flood_message(struct td_core *core, struct td_operation *o, uint32_t from,
                       const struct td_message_flood *message);
 /* td_flood_refused notes that a neighbour had no memory for a block. */
-void td_flood_refused(struct td_operation *o, uint32_t node);
+void td_flood_refused(struct td_core *core, struct td_operation *o, uint32_t node);
 /* td_flood_advance sends and applies the blocks whose turn it is. It returns false when there is no
  * room for more actions. */
 bool td_flood_advance(struct td_core *core, struct td_operation *o);

@@ -164,7 +164,7 @@ static void handle_release(struct td_core *core, struct td_operation *o, uint32_
     if (o->state != TD_OPERATION_ANNOUNCED)
         return;
     if (td_flood_sent(o)) {
-        td_flood_refused(o, from);
+        td_flood_refused(core, o, from);
         return;
     }
     if (m->kind == TD_MESSAGE_ANNOUNCE_AGAIN) {
@@ -299,10 +299,10 @@ static void grant(struct td_core *core, struct td_operation *o, td_err error, co
         td_operation_verdict(core, o, error, text);
         return;
     }
-    if (o->pending_error != TD_OK || !(o->pending_text = td_arena_alloc(core->arena, TD_TEXT_MAX)))
+    if (o->pending_error != TD_OK)
         return;
     o->pending_error = error;
-    snprintf(o->pending_text, TD_TEXT_MAX, "%s", text);
+    td_operation_keep(core, o, &o->pending_text, text);
 }
 
 static void handle_appeal(struct td_core *core, struct td_operation *o,

@@ -47,6 +47,12 @@ void td_operation_give_scratch(struct td_core *core, struct td_operation *o)
     o->scratch_held = false;
 }
 
+static void drop_text(struct td_core *core, const struct td_operation *o, char *kept)
+{
+    if (kept != o->text)
+        td_core_free(core, kept);
+}
+
 static void release_record(struct td_core *core, struct td_operation *o)
 {
     struct td_arena *arena = core->arena;
@@ -67,10 +73,9 @@ static void release_record(struct td_core *core, struct td_operation *o)
     td_core_free(core, o->ride);
     td_core_free(core, o->release);
     td_core_free(core, o->known);
-    td_core_free(core, o->text);
-    td_core_free(core, o->appeal_text);
-    td_core_free(core, o->pending_text);
-    td_core_free(core, o->cancel_text);
+    drop_text(core, o, o->appeal_text);
+    drop_text(core, o, o->pending_text);
+    drop_text(core, o, o->cancel_text);
     td_flood_free(core, o);
     td_plan_free(o->plan, arena, &core->options.planner);
     td_counts_free(&o->counts, arena);
@@ -94,7 +99,8 @@ static void leave(struct td_operation *o, uint32_t local)
 uint64_t td_operation_record_bytes(const struct td_communicator *c)
 {
     return sizeof(struct td_operation) +
-           c->ranks * (uint64_t)(sizeof(struct td_arrival) + 2 * sizeof(struct td_memory));
+           c->ranks * (uint64_t)(sizeof(struct td_arrival) + 2 * sizeof(struct td_memory)) +
+           TD_TEXT_MAX;
 }
 
 bool td_operation_has_room(const struct td_core *core, const struct td_communicator *c,
@@ -140,13 +146,15 @@ struct td_operation *td_operation_obtain(struct td_core *core, struct td_communi
     o->stalled_on = UINT32_MAX;
     o->report_at = core->now + TD_REPORT_NS;
     td_core_alarm(core, o->report_at);
-    o->arrival = td_arena_alloc(core->arena, c->ranks * sizeof *o->arrival);
+    /* the place of the sentence of an error is reserved: it must not fail for lack of memory */
+    o->arrival = td_arena_alloc(core->arena, c->ranks * sizeof *o->arrival + TD_TEXT_MAX);
     o->source = td_arena_alloc(core->arena, c->ranks * sizeof *o->source);
     o->destination = td_arena_alloc(core->arena, c->ranks * sizeof *o->destination);
     if (!o->arrival || !o->source || !o->destination) {
         release_record(core, o);
         return NULL;
     }
+    o->text = (char *)(o->arrival + c->ranks);
     for (uint32_t i = 0; i < c->ranks; i++) {
         o->source[i].handle = o->destination[i].handle = TD_NO_MEMORY;
         if (!td_seat_occupied(&c->seat[i]))
@@ -166,6 +174,8 @@ struct td_operation *td_operation_obtain(struct td_core *core, struct td_communi
         c->made_late ? td_endings_find(core, c->instance, sequence) : NULL;
     if (ending)
         td_operation_verdict(core, o, ending->error, ending->text);
+    else if (c->made_late && td_endings_vetoed(core, c->instance, sequence))
+        td_flood_transition(o, TD_FLOOD_VETO);
     return o;
 }
 
@@ -250,8 +260,7 @@ static void end_badly(struct td_core *core, struct td_operation *o, bool was_rel
     note_failure(core, o, error, text);
     if (!was_released)
         td_arrival_failed(core, o);
-    o->text = td_arena_alloc(core->arena, TD_TEXT_MAX);
-    if (o->text)
+    if (text != o->text) /* else it is the sentence of its appeal */
         snprintf(o->text, TD_TEXT_MAX, "%s", text);
     core->fabric->abandon(core, &o->sender);
     td_core_queue(core, &o->task);
@@ -284,16 +293,20 @@ void td_operation_verdict(struct td_core *core, struct td_operation *o, td_err e
     end_badly(core, o, false, error, text);
 }
 
+void td_operation_keep(struct td_core *core, struct td_operation *o, char **kept, const char *text)
+{
+    if (!*kept && !(*kept = td_arena_alloc(core->arena, TD_TEXT_MAX)))
+        *kept = o->text;
+    snprintf(*kept, TD_TEXT_MAX, "%s", text);
+}
+
 void td_operation_appeal(struct td_core *core, struct td_operation *o, td_err error,
                          const char *text)
 {
     if (o->appeal_error != TD_OK || o->state >= TD_OPERATION_RELEASED)
         return;
     o->appeal_error = error;
-    if (!o->appeal_text)
-        o->appeal_text = td_arena_alloc(core->arena, TD_TEXT_MAX);
-    if (o->appeal_text)
-        snprintf(o->appeal_text, TD_TEXT_MAX, "%s", text);
+    td_operation_keep(core, o, &o->appeal_text, text);
     struct td_trace_event *event = td_recording_add(core, o, TD_TRACE_APPEAL);
     if (event)
         event->error = (uint16_t) - (int)error;
@@ -306,10 +319,9 @@ void td_operation_appeal_again(struct td_core *core, struct td_operation *o)
     td_operation_start_message(o, TD_MESSAGE_APPEAL, &m);
     if (td_communicator_may_flood(core, o->communicator) && !td_flood_sent(o))
         td_flood_transition(o, TD_FLOOD_VETO);
-    m.u.appeal = (struct td_message_appeal){
-        .error = o->appeal_error,
-        .text = o->appeal_text ? td_core_format(core, "%s", o->appeal_text) : core->last_words,
-        .is_veto = o->flood_state == TD_FLOOD_VETOED};
+    m.u.appeal = (struct td_message_appeal){.error = o->appeal_error,
+                                            .text = td_core_format(core, "%s", o->appeal_text),
+                                            .is_veto = o->flood_state == TD_FLOOD_VETOED};
     o->appeal_at = td_operation_at_root(o) ? TD_TIME_NEVER : core->now + TD_APPEAL_NS;
     td_core_alarm(core, o->appeal_at);
     td_communicator_appeal(core, o->communicator, &m);
@@ -400,8 +412,7 @@ static void notify_children(struct td_core *core, struct td_operation *o)
 {
     const struct td_communicator *c = o->communicator;
     /* a copy: the record may be released before the message is sent */
-    const char *text =
-        o->text && c->children ? td_core_format(core, "%s", o->text) : core->last_words;
+    const char *text = c->children ? td_core_format(core, "%s", o->text) : o->text;
     for (uint32_t i = 0; i < c->children; i++) {
         struct td_action *a = td_core_act(core, TD_ACTION_SEND_TREE);
         a->u.tree.node = c->child[i];
@@ -502,7 +513,7 @@ static bool end(struct td_core *core, struct td_operation *o)
     }
     if (o->arrived == c->ranks || td_communicator_rests(c)) {
         uint64_t sequence = o->sequence;
-        bool own = o->error != TD_OK && o->text && strcmp(o->text, c->text) != 0;
+        bool own = o->error != TD_OK && strcmp(o->text, c->text) != 0;
         if (own && o->arrived < c->ranks) /* it ended before the group broke */
             td_endings_note(core, c->instance, sequence, o->error, o->text);
         release_record(core, o);

@@ -37,7 +37,8 @@ struct td_operation {
     td_time started_at, progress_at;
     td_time released_at;
     td_err error;
-    char *text; /* TD_TEXT_MAX bytes, when error is not TD_OK */
+    char
+        *text; /* TD_TEXT_MAX bytes behind `arrival`, so that the sentence of an error has memory */
 
     struct td_arrival *arrival;             /* [local ranks] */
     struct td_memory *source, *destination; /* [local ranks] */
@@ -119,6 +120,9 @@ static inline uint64_t td_operation_number(const struct td_operation *o)
 }
 /* td_operation_at_root returns true if this node is the root of the group's tree. */
 bool td_operation_at_root(const struct td_operation *o);
+/* td_operation_keep keeps the sentence of an ending that is asked for; without memory, in the place
+ * of `text`. */
+void td_operation_keep(struct td_core *core, struct td_operation *o, char **kept, const char *text);
 /* td_operation_record_bytes returns the bytes of a record of an operation of a group. */
 uint64_t td_operation_record_bytes(const struct td_communicator *c);
 /* td_operation_has_room returns true if the user of a group may have one more record. The oldest

@@ -38,19 +38,6 @@ static bool note_first(struct td_communicator *c, uint64_t sequence)
     return first;
 }
 
-static void keep(struct td_core *core, char **kept, const char *text)
-{
-    if (!*kept)
-        *kept = td_arena_alloc(core->arena, TD_TEXT_MAX);
-    if (*kept)
-        snprintf(*kept, TD_TEXT_MAX, "%s", text);
-}
-
-static const char *kept_text(struct td_core *core, const char *kept)
-{
-    return kept ? td_core_format(core, "%s", kept) : core->last_words;
-}
-
 /* ---- the ending ---- */
 
 /* end_here ends the operation on this node, if it still runs. */
@@ -96,7 +83,7 @@ static void give_pending(struct td_core *core, struct td_operation *o)
     td_err error = o->pending_error;
     o->pending_error = TD_OK;
     o->verdict_at = TD_TIME_NEVER;
-    give(core, o->communicator, o->sequence, error, kept_text(core, o->pending_text));
+    give(core, o->communicator, o->sequence, error, td_core_format(core, "%s", o->pending_text));
 }
 
 void td_stall_completed(struct td_core *core, struct td_operation *o)
@@ -131,7 +118,7 @@ static void decide(struct td_core *core, struct td_communicator *c, struct td_op
         return;
     o->stalled_on = appeal->waits_for;
     o->pending_error = appeal->error;
-    keep(core, &o->pending_text, appeal->text);
+    td_operation_keep(core, o, &o->pending_text, appeal->text);
     if (o->verdict_at == TD_TIME_NEVER)
         o->verdict_at = td_core_after(core, core->settings.heartbeat_ns);
     td_core_alarm(core, o->verdict_at);
@@ -170,7 +157,7 @@ static void appeal(struct td_core *core, struct td_operation *o, td_err error, c
                                             .node = core->node,
                                             .waits_for = waits_for};
     o->appeal_error = error;
-    keep(core, &o->appeal_text, text);
+    td_operation_keep(core, o, &o->appeal_text, text);
     td_stall_appeal(core, o->communicator, &m);
 }
 
@@ -207,7 +194,7 @@ void td_stall_cancel(struct td_core *core, struct td_operation *o, const char *t
 {
     if (!runs(o) || o->state == TD_OPERATION_BROKEN)
         return;
-    keep(core, &o->cancel_text, text);
+    td_operation_keep(core, o, &o->cancel_text, text);
     o->cancelled = true;
     td_core_alarm(core, core->now);
 }
@@ -224,7 +211,7 @@ static void cancel_late(struct td_core *core, struct td_operation *o)
     }
     o->cancelled = false;
     o->appeal_at = core->now + td_health_patience(core);
-    appeal(core, o, TD_ERR_CANCELLED, kept_text(core, o->cancel_text), core->node);
+    appeal(core, o, TD_ERR_CANCELLED, td_core_format(core, "%s", o->cancel_text), core->node);
 }
 
 void td_stall_begin(struct td_operation *o)
@@ -284,7 +271,7 @@ void td_stall_timers(struct td_core *core, struct td_operation *o)
     if (core->now >= o->appeal_at && !late && o->state != TD_OPERATION_BROKEN)
         o->appeal_at = TD_TIME_NEVER; /* it goes on after all */
     if (runs(o) && core->now >= o->appeal_at)
-        td_operation_fail(core, o, o->appeal_error, kept_text(core, o->appeal_text));
+        td_operation_fail(core, o, o->appeal_error, td_core_format(core, "%s", o->appeal_text));
     if (runs(o) && o->state != TD_OPERATION_BROKEN)
         cancel_late(core, o);
     if (!runs(o))
