@@ -106,6 +106,8 @@ void swarm_options(const struct swarm_case *c, struct td_sim_options *o)
 {
     td_sim_options_default(o, c->shape, c->seed);
     o->settings.scratch_bytes = c->scratch_bytes;
+    if (c->ranks >= 300)
+        o->settings.arena_bytes *= 4; /* for the counts of their calls */
     if (c->scratch_bytes < 16 << 20)
         o->settings.tuning.relay_bytes = 1 << 16; /* else long calls do not fit */
     o->settings.packet_bytes = c->packet_bytes;

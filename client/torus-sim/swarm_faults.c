@@ -62,8 +62,8 @@ static void bury(struct swarm *s, uint32_t node)
 {
     for (uint32_t i = 0; i < s->processes; i++)
         if (s->process[i].node == node)
-            s->process[i].dead = true;
-    s->daemon_dead[node] = true;
+            s->process[i].dead = s->process[i].buried = true;
+    s->daemon_dead[node] = s->restarted[node] = true;
     hurt_node(s, node);
 }
 

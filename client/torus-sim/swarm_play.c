@@ -163,6 +163,16 @@ static void leave_seat(struct swarm *s, struct swarm_seat *seat)
     seat->left = s->any_gone = true;
 }
 
+/* leave_job makes a process leave its job, and the groups made of it first. */
+static void leave_job(struct swarm *s, uint32_t process)
+{
+    for (uint32_t k = s->parties; k-- > 0;)
+        for (uint32_t m = 0; m < s->party[k].size; m++)
+            if (s->party[k].seat[m].process == process && can_act(s, &s->party[k].seat[m]))
+                leave_seat(s, &s->party[k].seat[m]);
+    s->process[process].left = true;
+}
+
 /* leave_group makes one member or all of them leave a group. Who leaves a job leaves its groups. */
 static void leave_group(struct swarm *s, struct swarm_party *p, bool all)
 {
@@ -171,12 +181,10 @@ static void leave_group(struct swarm *s, struct swarm_party *p, bool all)
         uint32_t process = p->seat[i].process;
         if (!can_act(s, &p->seat[i]) || (!all && i != one) || is_busy(s, process))
             continue;
-        for (uint32_t k = s->parties; k-- > 0;)
-            for (uint32_t m = 0; m < s->party[k].size; m++)
-                if ((p->is_world || p == &s->party[k]) && s->party[k].seat[m].process == process &&
-                    can_act(s, &s->party[k].seat[m]))
-                    leave_seat(s, &s->party[k].seat[m]);
-        s->process[process].left |= p->is_world;
+        if (p->is_world)
+            leave_job(s, process);
+        else
+            leave_seat(s, &p->seat[i]);
     }
 }
 
@@ -208,6 +216,16 @@ static void shrink(struct swarm *s, struct swarm_party *p)
     s->report->shrinks++;
 }
 
+/* is_buried returns true if the daemons of all members that are known have died: another daemon on
+ * their nodes proves that they are gone, and is free to forget what they agreed on. */
+static bool is_buried(const struct swarm *s, const struct swarm_party *p)
+{
+    for (uint32_t i = 0; i < p->size; i++)
+        if (p->seat[i].process != SWARM_NONE && !s->process[p->seat[i].process].buried)
+            return false;
+    return true;
+}
+
 /* succeed notes that a member was told of the successor of its group. */
 static void succeed(struct swarm *s, struct swarm_party *p, uint32_t member,
                     const struct td_reply *r)
@@ -218,6 +236,11 @@ static void succeed(struct swarm *s, struct swarm_party *p, uint32_t member,
     }
     struct swarm_party *next = &s->party[p->successor];
     uint32_t rank = r->u.joined.rank;
+    if (next->instance != r->u.joined.instance && is_buried(s, next)) {
+        p->successor = s->parties;
+        next = new_party(s, p->job, r->u.joined.size);
+        next->instance = r->u.joined.instance;
+    }
     if (next->instance != r->u.joined.instance || next->size != r->u.joined.size)
         swarm_failed(s, "split brain: a group has two successors, of %u and of %u ranks",
                      next->size, r->u.joined.size);
@@ -338,6 +361,10 @@ static void receive_call(struct swarm *s, struct swarm_party *p, struct swarm_op
         p->seat[member].next = index < p->seat[member].next ? index : p->seat[member].next;
         part->made = false;
         o->made--;
+        if (strstr(r->text, "which this process has not shared")) { /* its daemon had no memory */
+            struct swarm_process *q = process_of(s, &p->seat[member]);
+            q->region = td_sim_region(s->sim, q->client, 2 * s->c->half_bytes);
+        }
         swarm_judge(s, p, o, r, what);
         return;
     }
@@ -515,6 +542,22 @@ static bool unanswered(struct swarm *s, char *text, size_t size)
     return false;
 }
 
+/* give_up makes the members leave their jobs that were told often enough to call a shrink again, or
+ * to join a new job. This is right if a node was away, and the daemons of others were restarted:
+ * then nobody is left that knows whether they went on without it. */
+static void give_up(struct swarm *s)
+{
+    bool paused = false, restarted = false;
+    for (uint32_t n = 0; n < s->nodes; n++) {
+        paused |= s->paused[n];
+        restarted |= s->restarted[n];
+    }
+    for (uint32_t k = 0; k < s->parties && paused && restarted; k++)
+        for (uint32_t i = 0; i < s->party[k].size; i++)
+            if (s->party[k].seat[i].again && can_act(s, &s->party[k].seat[i]))
+                leave_job(s, s->party[k].seat[i].process);
+}
+
 static void settle(struct swarm *s)
 {
     char text[400];
@@ -523,6 +566,8 @@ static void settle(struct swarm *s)
         if (td_sim_now(s->sim) > until)
             swarm_failed(s, "liveness: %s has no end %u s after all faults", text,
                          SETTLE_MS / 1000);
+        if (td_sim_now(s->sim) + SETTLE_MS / 2 * SWARM_MS > until)
+            give_up(s);
         issue_some(s, 100);
         swarm_run(s, slice);
         slice = slice < 500 * SWARM_MS ? 2 * slice : slice;

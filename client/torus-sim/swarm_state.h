@@ -22,8 +22,9 @@ enum {
 /* struct swarm_process: a process with one job. */
 struct swarm_process {
     uint32_t node, client, job, rank, region;
-    bool dead; /* it or its daemon died */
-    bool left; /* it left its job */
+    bool dead;   /* it or its daemon died */
+    bool left;   /* it left its job */
+    bool buried; /* its daemon died */
 };
 
 /* struct swarm_seat: a member of a group. */
@@ -80,8 +81,8 @@ struct swarm {
     char error[600]; /* the last one that a rank was told */
     /* nodes and ranks that a fault has hit: */
     bool daemon_dead[SWARM_NODES_MAX], hurt[SWARM_NODES_MAX], starved[SWARM_NODES_MAX];
-    bool paused[SWARM_NODES_MAX];                   /* at any time */
-    bool any_hurt, any_starved, any_slow, any_gone; /* gone: a process died or left */
+    bool paused[SWARM_NODES_MAX], restarted[SWARM_NODES_MAX]; /* at any time */
+    bool any_hurt, any_starved, any_slow, any_gone;           /* gone: a process died or left */
     td_time compute_ns[SWARM_NODES_MAX];
     struct swarm_active { /* a fault that has begun */
         const struct swarm_fault *fault;
