@@ -6,9 +6,9 @@
  * place in the rows. Nodes, not ranks, share the columns, so the transpose does not depend on the
  * placement of ranks.
  *
- * Scratch memory has room for a few chunks only. The piece of chunk c that a node sends to a slot
- * takes the place of its piece of chunk c - AHEAD, after that has returned to it. So each piece of
- * scratch memory is free when its next data arrives, without any further message.
+ * Scratch memory has room for a few chunks only, AHEAD or fewer. The piece of chunk c that a node
+ * sends to a slot takes the place of its piece of chunk c - AHEAD, after that has returned to it.
+ * So each piece of scratch memory is free when its next data arrives, without any further message.
  *
  * A chunk of columns is cut out of long rows, and lies close together in scratch memory. The
  * distance between its rows there is no power of two (PAD_BYTES): caches keep all of it, and a plan
@@ -170,10 +170,16 @@ static struct td_slice block_of_ranks(const struct td_program *p, const struct t
     return s;
 }
 
-/* chunk_at returns the offset of a chunk of columns in scratch. */
+/* ahead returns how many of `chunks` chunks are in scratch memory at a time. */
+static int64_t ahead(int64_t chunks)
+{
+    return chunks < AHEAD ? chunks : AHEAD;
+}
+
+/* chunk_at returns the offset of a chunk of columns in scratch, behind the chunks of rows. */
 static int64_t chunk_at(const struct td_program *p, uint64_t chunk)
 {
-    return AHEAD * parameters(p)->places +
+    return ahead(td_ranks_here(p) * parameters(p)->chunks) * parameters(p)->places +
            (int64_t)(chunk % AHEAD * rows_total(p)) * parameters(p)->pitch;
 }
 
@@ -366,14 +372,20 @@ enum {
     CHUNK_BYTES = 1 << 20,  /* of columns: about the second-level cache of a processor */
     PLANES_BYTES = 4 << 20, /* a longer row of a 3-D array is not transformed in scratch memory */
     WIDTH_LEAST = 256,      /* bytes: shorter pieces of rows cost more to find than to move */
-    CHUNKS_LEAST = 6        /* of a node, so that its messages and its arithmetic overlap */
+    CHUNKS_LEAST = 6,       /* of a node, so that its messages and its arithmetic overlap, but: */
+    MESSAGE_LEAST = 1 << 18 /* bytes, or a packet if that is less: shorter messages cost more than
+                               they gain by overlapping */
 };
 
 static int64_t chunk_columns(const struct td_program *p, uint64_t columns)
 {
     uint64_t element = (uint64_t)parameters(p)->element, least = WIDTH_LEAST / element;
-    uint64_t most = CHUNK_BYTES / (rows_total(p) * element);
-    uint64_t some = columns / CHUNKS_LEAST;
+    uint64_t most = CHUNK_BYTES / (rows_total(p) * element), nodes = p->group->slots;
+    uint64_t some = (columns + CHUNKS_LEAST - 1) / CHUNKS_LEAST;
+    uint64_t packet = p->tuning.packet_bytes,
+             message = packet < MESSAGE_LEAST ? packet : MESSAGE_LEAST;
+    message = nodes > 1 ? message * nodes / (rows_total(p) * element) : 0; /* columns */
+    some = some > message ? some : message;
     most = some < most ? some : most;
     most = most > least ? most : least;
     return (int64_t)(most < columns ? most : columns);
@@ -407,8 +419,8 @@ static void plan_chunks(struct td_program *p)
     set(p)->line = is_3d(p) ? (int64_t)(size[2] * element) + PAD_BYTES : 0;
     uint64_t places = is_3d(p) ? rows * size[1] * (uint64_t)parameters(p)->line : 0;
     set(p)->places = places <= PLANES_BYTES ? (int64_t)places : 0;
-    p->scratch_bytes =
-        AHEAD * (parameters(p)->places + (int64_t)rows_total(p) * parameters(p)->pitch);
+    p->scratch_bytes = chunk_at(p, 0) + ahead(parameters(p)->column_chunks) *
+                                            (int64_t)rows_total(p) * parameters(p)->pitch;
 }
 
 /* NODES_MAX: measured. Among more nodes messages are short. On a torus moves use the links better.
