@@ -4,8 +4,9 @@
  * than several looks if the event comes soon.
  *
  * A thread that lets others run has its processor again soon, unless another process computes. Then
- * it has lost a time slice, and sleeps at once for some time, longer each time. So a thread that
- * waits takes no processor from one that computes.
+ * it has lost a time slice, and sleeps at once for some time, longer each time until it has had its
+ * processor again soon many times in a row. So a thread that waits takes no processor from one that
+ * computes.
  * Pure: no I/O, clock, or globals. Times are of any one clock. */
 #ifndef TD_BASE_AWAKE_H
 #define TD_BASE_AWAKE_H
@@ -25,6 +26,7 @@ struct td_awake {
     td_time until;
     td_time busy_until; /* another process computes */
     td_time busy_ns;    /* how long the thread sleeps at once after it has found that */
+    uint32_t kept;      /* how often it has had its processor again soon since then */
 };
 
 /* td_awake_extend begins, or extends, the time in which the thread looks. It returns false if the
