@@ -31,6 +31,15 @@ files() {
     tr -d '\\&' <"$page" | grep -q "$2/torusd.conf" || complain "torusd(8) does not say $2"
 }
 
+# seen PREFIX HOME [LINE]: how the units see the folders of users
+seen() {
+    for unit in torusd.service torusd@.service torusd-plans@.service; do
+        file=$DESTDIR$1/lib/systemd/system/$unit
+        grep -qx "ProtectHome=$2" "$file" || complain "$unit of $1 has not ProtectHome=$2"
+        if [ -n "${3:-}" ]; then grep -qx "$3" "$file" || complain "$unit of $1 has not $3"; fi
+    done
+}
+
 for prefix in /usr /usr/local /opt/torus; do
     export DESTDIR="$folder/$(basename $prefix)"
     "$cmake" --install "$build" --prefix $prefix >/dev/null
@@ -38,6 +47,15 @@ for prefix in /usr /usr/local /opt/torus; do
     /opt/*) files $prefix /etc$prefix/torusd ;;
     *) files $prefix /etc/torusd ;;
     esac
+done
+
+export DESTDIR="$folder/usr"
+seen /usr yes
+export DESTDIR="$folder/home"
+for prefix in /home/me/torus /root/torus /tmp/torus; do
+    "$cmake" --install "$build" --prefix $prefix >/dev/null
+    files $prefix $prefix/etc/torusd
+    seen $prefix tmpfs "BindReadOnlyPaths=$prefix"
 done
 
 export DESTDIR=
