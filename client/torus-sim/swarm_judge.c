@@ -72,6 +72,8 @@ static bool names_hurt_node(const struct swarm *s, const struct swarm_party *par
         return is_deserted(s, party, number);
     if (sscanf(text, "the shrink excludes rank %u", &number) == 1)
         return is_on_hurt_node(s, party, number);
+    if (strncmp(text, "messages were lost", strlen("messages were lost")) == 0)
+        return s->any_hurt;
     /* a node that was paused tells its own ranks so, after the end that the others decided */
     const char *pause = strstr(text, "had not run") ? strstr(text, "; node ") : NULL;
     const char *name = strstr(text, "node ");

@@ -138,7 +138,8 @@ static void make_group(struct swarm *s, uint32_t parent)
     s->report->groups++;
 }
 
-/* is_busy returns true if a process has requests without reply. */
+/* is_busy returns true if a process has requests without reply, or a group still to make: the
+ * others may wait for it there. */
 static bool is_busy(struct swarm *s, uint32_t process)
 {
     for (uint32_t k = 0; k < s->parties; k++)
@@ -146,7 +147,7 @@ static bool is_busy(struct swarm *s, uint32_t process)
             const struct swarm_seat *seat = &s->party[k].seat[i];
             if (seat->process != process)
                 continue;
-            if (seat->making || seat->shrinking)
+            if (seat->making || seat->shrinking || seat->refused)
                 return true;
             for (uint32_t o = 0; o < s->party[k].operations; o++)
                 if (s->party[k].operation[o].part[i].request)

@@ -410,9 +410,15 @@ static const char *admissible(struct td_core *core, uint32_t node, const struct 
 
 /* why_missed returns the sentence for a join that has missed the membership of its job. It names
  * the node that was lost since the job formed, or else one that has withdrawn joins, since it may
- * have had no memory to pass the membership on; or else node `other`. */
+ * have had no memory to pass the membership on; or else the registry that formed it; UINT32_MAX:
+ * this one, and nobody is known to be lost. */
 static const char *why_missed(struct td_core *core, const struct td_job *job, uint32_t other)
 {
+    if (job->lost == UINT32_MAX && job->unjoined == UINT32_MAX && other == UINT32_MAX)
+        return td_core_format(core,
+                              "messages were lost while job %s formed, and its ranks are not known "
+                              "here: start the job again",
+                              job->name);
     bool withdrawn = job->lost == UINT32_MAX && job->unjoined != UINT32_MAX;
     uint32_t node = withdrawn ? job->unjoined : job->lost < UINT32_MAX ? job->lost : other;
     return td_core_format(core,
@@ -431,7 +437,7 @@ static void repeat_join(struct td_core *core, struct td_job *job, uint32_t i)
     uint64_t patience = (uint64_t)core->settings.progress_timeout_ns;
     if (!job->instance || e->gone || core->now - job->formed_at < patience)
         return;
-    refuse(core, e->node, e->token, TD_ERR_NODE_FAILED, why_missed(core, job, e->node));
+    refuse(core, e->node, e->token, TD_ERR_NODE_FAILED, why_missed(core, job, UINT32_MAX));
     remove_entry(core, job, i);
 }
 

@@ -269,10 +269,12 @@ void td_subgroup_unknown(struct td_core *core, uint32_t from, const struct td_me
     }
     /* its sender has waited until a time limit, or knows that a rank is lost */
     bool gone = m->kind == TD_MESSAGE_RANK_GONE, late = gone || m->kind == TD_MESSAGE_APPEAL;
-    if (m->kind == TD_MESSAGE_WAITING && m->u.waiting.reply_requested && !over &&
+    bool never = td_endings_find(core, m->instance, TD_ENDING_NEVER_MADE);
+    if (m->kind == TD_MESSAGE_WAITING && m->u.waiting.reply_requested && (!over || never) &&
         core->settings.tuning.flood) {
         /* this node has not flooded this operation, and never will */
-        td_endings_veto(core, m->instance, m->sequence);
+        if (!never)
+            td_endings_veto(core, m->instance, m->sequence);
         answer.kind = TD_MESSAGE_APPEAL;
         answer.u.appeal =
             (struct td_message_appeal){.error = TD_ERR_TIMEOUT, .text = "", .is_veto = true};
