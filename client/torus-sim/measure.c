@@ -422,7 +422,7 @@ bool td_measure(const struct td_measure_options *options, struct td_measurement 
     struct run r = {.directions = 2 * m->topology.dimensions, .bin_ns = TD_MEASURE_SLOT_NS};
     s->link_rate = (uint64_t)s->packet_bytes * (1000000000 / TD_MEASURE_SLOT_NS);
     s->tuning.packet_bytes = s->packet_bytes;
-    r.packet_bytes = s->packet_bytes;
+    r.packet_bytes = m->packet_bytes = s->packet_bytes;
     o.world.observer = (struct td_observer){.hop = on_hop, .release = on_release, .me = &r};
     if ((why = td_settings_check(s, &key)))
         return fail(m, why);

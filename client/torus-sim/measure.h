@@ -29,9 +29,10 @@ void td_measure_options_default(struct td_measure_options *options, const char *
 
 struct td_measurement {
     struct td_topology topology;
-    const char *method; /* of an all-to-all, as --method names it; of a redistribution, the
-                           schedule; else the program's name */
-    uint32_t steps;     /* of the schedule */
+    uint32_t packet_bytes; /* payload of a full packet */
+    const char *method;    /* of an all-to-all, as --method names it; of a redistribution, the
+                              schedule; else the program's name */
+    uint32_t steps;        /* of the schedule */
     char call[400];
     uint32_t ranks;
     char why[300];     /* reason for the method, with its name */

@@ -3,6 +3,7 @@
 cases that take minutes run with TORUS_TEST_LONG=1."""
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -274,6 +275,22 @@ class Program(unittest.TestCase):
             root = xml.etree.ElementTree.parse(plot).getroot()
             self.assertTrue(root.tag.endswith("svg"))
             self.assertGreater(os.path.getsize(trace), 1000)
+
+    def test_the_axes_of_a_plot_have_round_numbers_names_and_a_scale(self):
+        with tempfile.TemporaryDirectory() as folder:
+            plot = os.path.join(folder, "p.svg")
+            for packets in ("1", "7", "64"):
+                alltoall("4x8", "--packets", packets, "--plot", plot)
+                root = xml.etree.ElementTree.parse(plot).getroot()
+                words = [t.text for t in root.iter("{http://www.w3.org/2000/svg}text")]
+                numbers = [float(w) for w in words if re.fullmatch(r"\d+(\.\d+)?", w)]
+                slots = numbers[:numbers.index(0, 1)]  # then come the nodes
+                self.assertIn(len(slots), range(4, 10))
+                self.assertEqual(slots, [slots[1] * i for i in range(len(slots))])
+                self.assertRegex(f"{slots[1]:e}", r"^[125]\.0+e")
+                for name in ("utilization of the links", "direction", "node", "bytes on a link:", "0 bytes"):
+                    self.assertIn(name, words)
+                self.assertIn("a packet of 1 KiB takes one on a link (1.024 us at 1 GB/s)", " ".join(words))
 
     def test_bad_input(self):
         for arguments, words in ((["alltoall"], "missing --shape"),

@@ -216,6 +216,20 @@ class Plans(unittest.TestCase):
                 self.assertEqual(len(bars), len(moves(plan)))
                 arrows = [e for e in root.iter() if (e.text or "").startswith("transform axis")]
                 self.assertEqual(len(arrows), len(passes(plan)))
+
+    def test_the_picture_colours_the_part_of_the_node(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "plan.svg")
+            for elements, options, parts in (("32x32", (), 1), ("32x32", ("--from", "(cyclic(1), *)"), 2),
+                                             ("32x32x32", (), 3)):
+                explain("4x4", elements, *options, "--plot", path)
+                root = xml.etree.ElementTree.parse(path).getroot()
+                own = [e.get("d") for e in root.iter("{http://www.w3.org/2000/svg}path") if e.get("fill") == "#e8853a"]
+                first = [d for d in own if float(re.match(r"M([\d.]+)", d)[1]) < 250]
+                self.assertEqual(len(first), parts)  # a sheet has one side, a cube three
+                for d in first if parts < 3 else []:  # the front of the cube is this node's
+                    y = [float(n) for n in re.findall(r" ([\d.]+)", d)]
+                    self.assertLess(max(y) - min(y), 60)  # not the whole of it
         done = explain("2x2", "8x8", "--plot", "/nowhere/plan.svg")
         self.assertEqual(done.returncode, 1)
         self.assertIn("cannot write /nowhere/plan.svg", done.stderr)

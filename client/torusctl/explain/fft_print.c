@@ -46,16 +46,6 @@ static const char *number_text(double n, char *text, size_t size)
     return text;
 }
 
-static const char *seconds_text(double s, char *text, size_t size)
-{
-    static const char *const units[] = {"s", "ms", "us"};
-    unsigned unit = 0;
-    for (; s < 1 && unit < 2; unit++)
-        s *= 1000;
-    snprintf(text, size, "%.3g %s", s, units[unit]);
-    return text;
-}
-
 /* ---- for people ---- */
 
 static void print_kinds(const struct td_fft *f)
@@ -276,13 +266,14 @@ static void print_totals(const struct explain_fft *x)
     printf("  arithmetic %s operations (5 N log2 N), %s on the busiest node\n",
            number_text(t.operations_all, a, sizeof a), number_text(t.operations_most, b, sizeof b));
     if (t.moves_s > 0)
-        printf("  moves      %s at the links' rate\n", seconds_text(t.moves_s, a, sizeof a));
+        printf("  moves      %s at the links' rate\n",
+               explain_seconds_text(t.moves_s, a, sizeof a));
     if (t.passes_s > 0)
-        printf("  arithmetic %s at the node's\n", seconds_text(t.passes_s, a, sizeof a));
+        printf("  arithmetic %s at the node's\n", explain_seconds_text(t.passes_s, a, sizeof a));
     if (t.moves_s > 0 && t.passes_s > 0)
         printf("  time       %s, of which chunks hide up to %s\n",
-               seconds_text(t.moves_s + t.passes_s, a, sizeof a),
-               seconds_text(t.moves_s < t.passes_s ? t.moves_s : t.passes_s, b, sizeof b));
+               explain_seconds_text(t.moves_s + t.passes_s, a, sizeof a),
+               explain_seconds_text(t.moves_s < t.passes_s ? t.moves_s : t.passes_s, b, sizeof b));
 }
 
 void explain_fft_print(const struct explain_fft *x)

@@ -50,3 +50,13 @@ const char *explain_array_text(const struct td_array *array, char *text, size_t 
         snprintf(text + size - 4, 4, "...");
     return text;
 }
+
+const char *explain_seconds_text(double s, char *text, size_t size)
+{
+    static const char *const units[] = {"s", "ms", "us"};
+    unsigned unit = 0;
+    for (; s < 1 && unit < 2; unit++)
+        s *= 1000;
+    snprintf(text, size, "%.3g %s", s, units[unit]);
+    return text;
+}

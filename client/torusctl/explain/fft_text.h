@@ -12,5 +12,7 @@
 const char *explain_grid_text(const struct explain_grid *grid, char *text, size_t size);
 const char *explain_array_text(const struct td_array *array, char *text, size_t size);
 size_t explain_array_size(const struct td_array *array);
+/* explain_seconds_text writes e.g. "2.1 ms" and returns text. */
+const char *explain_seconds_text(double s, char *text, size_t size);
 
 #endif
