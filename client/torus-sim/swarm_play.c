@@ -349,6 +349,23 @@ static void describe(const struct swarm_operation *o, uint32_t member, char *tex
              o->call.size);
 }
 
+/* share_again gives a process another region. The buffers of calls that have ended with an error
+ * are in the memory of the earlier one, which its daemon never had: those in the new one are
+ * watched from now on. */
+static void share_again(struct swarm *s, uint32_t process)
+{
+    struct swarm_process *q = &s->process[process];
+    q->region = td_sim_region(s->sim, q->client, 2 * s->c->half_bytes);
+    for (uint32_t k = 0; k < s->parties; k++)
+        for (uint32_t i = 0; i < s->party[k].size; i++)
+            for (uint32_t o = 0;
+                 s->party[k].seat[i].process == process && o < s->party[k].operations; o++) {
+                const struct swarm_operation *x = &s->party[k].operation[o];
+                if (x->part[i].replied && x->call.call.kind != TD_KIND_BARRIER)
+                    x->part[i].hash = swarm_call_hash(&x->call, base_of(s, q), s->c->half_bytes);
+            }
+}
+
 static void receive_call(struct swarm *s, struct swarm_party *p, struct swarm_operation *o,
                          uint32_t member, const struct td_reply *r)
 {
@@ -362,10 +379,8 @@ static void receive_call(struct swarm *s, struct swarm_party *p, struct swarm_op
         p->seat[member].next = index < p->seat[member].next ? index : p->seat[member].next;
         part->made = false;
         o->made--;
-        if (strstr(r->text, "which this process has not shared")) { /* its daemon had no memory */
-            struct swarm_process *q = process_of(s, &p->seat[member]);
-            q->region = td_sim_region(s->sim, q->client, 2 * s->c->half_bytes);
-        }
+        if (strstr(r->text, "which this process has not shared")) /* its daemon had no memory */
+            share_again(s, p->seat[member].process);
         swarm_judge(s, p, o, r, what);
         return;
     }
