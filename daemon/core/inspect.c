@@ -9,6 +9,7 @@
 #include "core/net/link.h"
 #include "core/operation/gate.h"
 #include "core/operation/operation.h"
+#include "core/operation/stall.h"
 #include "core/membership/registry.h"
 #include "core/membership/succession.h"
 #include "core/membership/shrink.h"
@@ -143,7 +144,8 @@ static struct td_row_operation *group_row(struct td_page *p, const struct td_com
                                                  .call = call,
                                                  .group = c->index,
                                                  .size = c->group.size,
-                                                 .instance = c->instance};
+                                                 .instance = c->instance,
+                                                 .waits_for = TD_NODES_MAX};
     if (!(*bits = td_page_bits(p, c->group.size)))
         return NULL;
     row->u.operation.arrived = (struct td_bitmap){*bits, td_bit_bytes(c->group.size)};
@@ -192,6 +194,17 @@ static void absent_rows(struct td_core *core, const struct td_communicator *c, c
     }
 }
 
+/* wait_of_run adds the node that an operation waits for since its release. */
+static void wait_of_run(const struct td_core *core, const struct td_operation *o,
+                        struct td_row_operation *row)
+{
+    if (o->state != TD_OPERATION_RUNNING)
+        return;
+    uint32_t node = td_stall_waits_for(core, o);
+    row->waits_for = node == UINT32_MAX ? TD_NODES_MAX : node;
+    row->idle_ns = core->now - o->progress_at;
+}
+
 static void operation_row(struct td_page *p, const struct td_communicator *c,
                           const struct td_operation *o)
 {
@@ -211,6 +224,7 @@ static void operation_row(struct td_page *p, const struct td_communicator *c,
     row->running = o->state >= TD_OPERATION_RELEASED;
     if (td_operation_compiled(o))
         td_engine_progress(o, &row->steps_done, &row->steps);
+    wait_of_run(p->core, o, row);
 }
 
 static void shrink_row(struct td_page *p, const struct td_communicator *c,

@@ -39,6 +39,10 @@ static void link_row(struct td_page *p, uint32_t node)
                              .repeated = lane->repeated,
                              .resumes = lane->resumes,
                              .silent_ns = link->heard_at ? td_page_age(p, link->heard_at) : 0,
+                             .busy_ns = lane->held ? td_page_age(p, lane->busy_since) : 0,
+                             .busy_bytes = lane->held ? lane->bytes - lane->busy_bytes : 0,
+                             .sent = lane->sent,
+                             .received = lane->received,
                              .error = up ? "" : td_link_why(link)};
 }
 

@@ -267,6 +267,9 @@ struct td_row_operation {
     uint64_t instance;          /* of the group */
     uint32_t absents;           /* missing ranks that are described, at most TD_ROW_ABSENTS_MAX: */
     const struct td_row_absent *absent; /* those on this node before others */
+    uint32_t waits_for; /* running: the node whose message it waits for, this one if it computes;
+                           TD_NODES_MAX: none */
+    uint64_t idle_ns;   /* running: since a step was done, or a packet came */
 };
 
 /* struct td_row_record: a job that this node has or had ranks of. */
@@ -317,7 +320,10 @@ struct td_row_link {
     uint64_t since_ns; /* since it came up, or went down; 0: neither has happened */
     uint64_t packets, bytes, repeated, resumes; /* sent to the neighbour; bytes: of payload */
     uint64_t silent_ns;                         /* since its last message; 0: none has come */
-    const char *error;                          /* why it is not up */
+    uint64_t busy_ns;    /* some packet has always been unacknowledged for so long; 0: none is */
+    uint64_t busy_bytes; /* sent since then */
+    uint64_t sent, received; /* packets of the session, to and from the neighbour */
+    const char *error;       /* why it is not up */
 };
 
 /* enum td_group_state: of a row, as users see it. */

@@ -91,6 +91,10 @@ static void put_link(const struct td_row_link *r, Torus__Client__RowLink *m)
     m->repeated_packets = r->repeated;
     m->resumes = r->resumes;
     m->silent_ns = r->silent_ns;
+    m->busy_ns = r->busy_ns;
+    m->busy_bytes = r->busy_bytes;
+    m->sent = r->sent;
+    m->received = r->received;
     m->error = td_wire_string(r->error);
 }
 
@@ -132,6 +136,8 @@ static void put_operation(const struct td_row_operation *r, Torus__Client__RowOp
     m->running = r->running;
     m->steps_done = r->steps_done;
     m->steps = r->steps;
+    m->waits_for = r->waits_for < TD_NODES_MAX ? r->waits_for + 1 : 0;
+    m->idle_ns = r->idle_ns;
     m->arrived = td_wire_put_bitmap(&r->arrived);
 }
 
@@ -313,6 +319,10 @@ static bool get_link(const Torus__Client__RowLink *m, struct td_row_link *r)
                               .repeated = m->repeated_packets,
                               .resumes = m->resumes,
                               .silent_ns = m->silent_ns,
+                              .busy_ns = m->busy_ns,
+                              .busy_bytes = m->busy_bytes,
+                              .sent = m->sent,
+                              .received = m->received,
                               .error = m->error};
     return m->state <= TD_PEER_UNKNOWN;
 }
@@ -346,8 +356,11 @@ static bool get_operation(const Torus__Client__RowOperation *m, struct td_wire_m
                                    .running = m->running,
                                    .steps_done = m->steps_done,
                                    .steps = m->steps,
-                                   .instance = m->instance};
-    return get_absents(m, memory, r) && get_ranks(&m->arrived, m->size, &r->arrived);
+                                   .instance = m->instance,
+                                   .waits_for = m->waits_for ? m->waits_for - 1 : TD_NODES_MAX,
+                                   .idle_ns = m->idle_ns};
+    return m->waits_for <= TD_NODES_MAX && get_absents(m, memory, r) &&
+           get_ranks(&m->arrived, m->size, &r->arrived);
 }
 
 static bool get_router(const Torus__Client__RowRouter *m, struct td_row_router *r)

@@ -19,7 +19,7 @@ SKIPPED = 77
 INSIDE = "TORUS_TEST_INSIDE"
 NETWORK = "10.77.0."
 PORT = 7117
-SHAPES = {1: "1", 2: "2", 3: "3", 4: "2x2", 6: "2x3", 9: "3x3"}
+SHAPES = {1: "1", 2: "2", 3: "3", 4: "2x2", 6: "2x3", 9: "3x3", 16: "4x4"}
 CODES = {-3: "NO_DAEMON", -6: "TIMEOUT", -8: "RANK_FAILED", -9: "NODE_FAILED", -11: "BUSY", -15: "SHUTDOWN",
          -17: "PARTITIONED"}
 EXPECTED = (-6, -8, -9, -11, -15, -17)
@@ -290,6 +290,21 @@ class Machine:
             else:
                 limit = ["del", "dev", device, "root"]
             subprocess.run(words + limit, check=True)
+
+    def shape_way(self, a, b, rate):
+        """Limits the way from node a to node b alone; None: no limit. The way back is not limited."""
+        tc = [*in_host(a), "tc"]
+        if not rate:
+            subprocess.run([*tc, "qdisc", "del", "dev", "net0", "root"], check=True)
+            return
+        # a long queue would delay heartbeats and the acknowledgements of the way back, too
+        subprocess.run([*in_host(a), "ip", "link", "set", "net0", "gso_max_segs", "1"], check=True)
+        for words in ("qdisc replace dev net0 root handle 1: htb default 1",
+                      "class add dev net0 parent 1: classid 1:1 htb rate 10gbit quantum 60000",
+                      f"class add dev net0 parent 1: classid 1:2 htb rate {rate} burst 16kb quantum 1600",
+                      "qdisc add dev net0 parent 1:2 pfifo limit 30",
+                      f"filter add dev net0 parent 1: protocol ip u32 match ip dst {NETWORK}{b + 1} flowid 1:2"):
+            subprocess.run([*tc, *words.split()], check=True)
 
     # ---- daemons ----
 

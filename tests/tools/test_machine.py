@@ -86,7 +86,8 @@ class Machine(unittest.TestCase):
         for link in found["links"]:
             self.assertEqual(list(link), ["to", "neighbours", "state", "since_ns", "packets",
                                           "bytes", "repeated_packets", "resumes", "silent_ns",
-                                          "error", "from"])
+                                          "busy_ns", "busy_bytes", "session_sent_packets",
+                                          "session_received_packets", "error", "from"])
         here = {(l["from"], l["to"]) for l in self.json("links", "--here")["links"]}
         self.assertEqual({a for a, _ in here}, {0})
         self.assertIn(" links up\n", self.ask("links"))

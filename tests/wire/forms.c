@@ -256,7 +256,9 @@ static struct td_row_operation some_operation(void)
                                    .age_ns = wide(),
                                    .running = below(2),
                                    .steps_done = wide(),
-                                   .steps = wide()};
+                                   .steps = wide(),
+                                   .waits_for = (uint32_t)below(TD_NODES_MAX + 1),
+                                   .idle_ns = wide()};
     static struct td_row_absent pool[4][TD_ROW_ABSENTS_MAX];
     static unsigned turn;
     struct td_row_absent *absent = pool[turn++ % 4];
@@ -365,6 +367,10 @@ static struct td_status_row some_row(void)
                                           .repeated = wide(),
                                           .resumes = wide(),
                                           .silent_ns = wide(),
+                                          .busy_ns = wide(),
+                                          .busy_bytes = wide(),
+                                          .sent = wide(),
+                                          .received = wide(),
                                           .error = text(150)};
         break;
     case TD_ROW_GROUP:

@@ -190,6 +190,8 @@ static void same_operation(const struct td_row_operation *a, const struct td_row
     SAME(steps);
     same_set(&a->arrived, &b->arrived);
     SAME(instance);
+    SAME(waits_for);
+    SAME(idle_ns);
     SAME(absents);
     for (uint32_t i = 0; i < a->absents; i++) {
         SAME(absent[i].rank);
@@ -242,6 +244,10 @@ static void same_link(const struct td_row_link *a, const struct td_row_link *b)
     SAME(repeated);
     SAME(resumes);
     SAME(silent_ns);
+    SAME(busy_ns);
+    SAME(busy_bytes);
+    SAME(sent);
+    SAME(received);
     SAME_TEXT(error);
 }
 

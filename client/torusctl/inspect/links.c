@@ -28,12 +28,14 @@ static json_t *row_json(const struct td_status_row *row)
         return NULL;
     const char *state = state_of(r);
     bool told = strcmp(state, "down") == 0 || strcmp(state, "connecting") == 0;
-    return json_pack("{s:i s:b s:s s:I s:I s:I s:I s:I s:I s:o}", "to", (int)r->neighbour,
-                     "neighbours", r->neighbours, "state", state, "since_ns",
+    return json_pack("{s:i s:b s:s s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:o}", "to",
+                     (int)r->neighbour, "neighbours", r->neighbours, "state", state, "since_ns",
                      (json_int_t)r->since_ns, "packets", (json_int_t)r->packets, "bytes",
                      (json_int_t)r->bytes, "repeated_packets", (json_int_t)r->repeated, "resumes",
-                     (json_int_t)r->resumes, "silent_ns", (json_int_t)r->silent_ns, "error",
-                     ins_text(told ? r->error : ""));
+                     (json_int_t)r->resumes, "silent_ns", (json_int_t)r->silent_ns, "busy_ns",
+                     (json_int_t)r->busy_ns, "busy_bytes", (json_int_t)r->busy_bytes,
+                     "session_sent_packets", (json_int_t)r->sent, "session_received_packets",
+                     (json_int_t)r->received, "error", ins_text(told ? r->error : ""));
 }
 
 json_t *ins_links(struct ins_machine *m)

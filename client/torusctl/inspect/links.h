@@ -6,8 +6,9 @@
 #include "rounds.h"
 
 /* ins_links returns the links [{from, to, neighbours, state, since_ns, packets, bytes,
- * repeated_packets, resumes, silent_ns, error}] of all nodes that answer, one for each direction;
- * NULL if the connection is lost. */
+ * repeated_packets, resumes, silent_ns, busy_ns, busy_bytes,
+ * session_sent_packets, session_received_packets, error}] of all nodes that answer, one
+ * for each direction; NULL if the connection is lost. */
 json_t *ins_links(struct ins_machine *m);
 /* ins_link_is_dead returns true if a link was up before, or its node is not heard, and it is not
  * up. */

@@ -116,6 +116,8 @@ static void take(struct ins_machine *m, struct question *q, const struct td_repl
     q[n].id = 0;
     if (r->kind == TD_REPLY_STATUS && r->error == TD_OK) {
         take_rows(m, &q[n], n, r, row_json);
+        if (q[n].over && q[n].cursor)
+            note_silent(m, n, "its list does not end");
     } else if (r->error == TD_ERR_BUSY) {
         q[n].at = tl_now_ns() + AGAIN_NS;
         snprintf(q[n].why, sizeof q[n].why, "%s", r->text);

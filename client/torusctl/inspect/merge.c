@@ -104,6 +104,18 @@ static void add_absent(json_t *list, json_t *absent)
     json_array_append(list, absent);
 }
 
+/* note_wait keeps which node the operation waits for at the node that has sent the row. */
+static void note_wait(json_t *to, json_t *row)
+{
+    json_t *waits = json_object_get(to, "waits");
+    if (!waits)
+        json_object_set_new(to, "waits", waits = json_array());
+    if (ins_number(row, "waits_for") < TD_NODES_MAX)
+        json_array_append_new(waits, json_pack("{s:O s:O s:O}", "node", json_object_get(row, "at"),
+                                               "waits_for", json_object_get(row, "waits_for"),
+                                               "idle_ns", json_object_get(row, "idle_ns")));
+}
+
 static void merge(json_t *to, const json_t *row)
 {
     json_t *absent = json_object_get(row, "absent"), *a = NULL;
@@ -136,6 +148,14 @@ static void drop_arrived(json_t *operation)
     }
 }
 
+/* finish removes what only the merge needs. */
+static void finish(json_t *operation)
+{
+    drop_arrived(operation);
+    json_object_del(operation, "waits_for");
+    json_object_del(operation, "idle_ns");
+}
+
 json_t *ins_merge_operations(const json_t *rows)
 {
     json_t *merged = json_array();
@@ -145,8 +165,9 @@ json_t *ins_merge_operations(const json_t *rows)
             merge(to, row);
         else
             json_array_append(merged, row);
+        note_wait(to ? to : row, row);
     }
     for (size_t i = 0; i < json_array_size(merged); i++)
-        drop_arrived(json_array_get(merged, i));
+        finish(json_array_get(merged, i));
     return merged;
 }

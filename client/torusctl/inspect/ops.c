@@ -7,98 +7,7 @@
 #include "groups.h"
 #include "inspect.h"
 #include "torusctl/torusctl.h"
-
-/* ---- causes ---- */
-
-/* cause_of returns the cause for which a rank has not called, as JSON names it. */
-static const char *cause_of(const json_t *absent)
-{
-    char state = ins_string(absent, "process_state")[0];
-    if (strcmp(ins_string(absent, "node_state"), "up") != 0)
-        return "silent_node";
-    if (state == 'T' || state == 't')
-        return "stopped_process";
-    if (state == 'Z' || state == 'X')
-        return "dead_process";
-    if (state == 'D')
-        return "blocked_process";
-    return ins_number(absent, "pid") ? "late_rank" : "unknown";
-}
-
-/* add_causes adds to each missing rank that is described its cause, and since when. */
-static void add_causes(json_t *operation)
-{
-    json_t *list = json_object_get(operation, "absent");
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        json_t *a = json_array_get(list, i);
-        json_object_set_new(a, "cause", json_string(cause_of(a)));
-        if (ins_number(a, "since_ns") == 0)
-            json_object_del(a, "since_ns");
-    }
-}
-
-/* state_text returns what a process does, for people. */
-static const char *state_text(char state)
-{
-    switch (state) {
-    case 'T':
-        return "is stopped (SIGSTOP; SIGCONT continues it)";
-    case 't':
-        return "is stopped by a debugger";
-    case 'Z':
-    case 'X':
-        return "is dead";
-    case 'D':
-        return "is blocked in the kernel (state D: a disk or a network file system)";
-    case 'R':
-        return "runs and has not called";
-    case 'S':
-    case 'I':
-        return "sleeps outside of torusd and has not called";
-    default:
-        return "has not called";
-    }
-}
-
-/* program_of returns the program of a rank, or "". */
-static const char *program_of(const json_t *operation, const json_t *absent)
-{
-    const json_t *list = json_object_get(operation, "processes");
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const json_t *c = json_array_get(list, i);
-        if (ins_number(c, "pid") == ins_number(absent, "pid") &&
-            ins_number(c, "node") == ins_number(absent, "node"))
-            return ins_string(c, "program");
-    }
-    return "";
-}
-
-static void print_cause(const json_t *o, const json_t *a)
-{
-    char waited[32], since[32], called[64] = "", age[32];
-    long long rank = (long long)ins_number(a, "rank"), node = (long long)ins_number(a, "node");
-    ins_duration(waited, sizeof waited, ins_number(o, "age_ns"));
-    ins_clock(since, sizeof since, ins_number(o, "age_ns"));
-    if (strcmp(ins_string(a, "cause"), "silent_node") == 0) {
-        ins_duration(age, sizeof age, ins_number(a, "silent_ns"));
-        bool known = ins_number(a, "silent_ns") > 0;
-        printf("  cause     rank %lld: node %lld %s%s\n", rank, node,
-               known ? "has been silent for " : "is not connected", known ? age : "");
-        return;
-    }
-    if (ins_number(a, "pid") == 0) {
-        printf("  cause     rank %lld on node %lld has not called\n", rank, node);
-        return;
-    }
-    if (ins_number(a, "since_ns")) {
-        ins_duration(age, sizeof age, ins_number(a, "since_ns"));
-        snprintf(called, sizeof called, "; its last call was %s ago", age);
-    }
-    printf("  cause     rank %lld on node %lld, process %lld (%s), %s\n"
-           "            the others have waited for %s, since %s%s\n",
-           rank, node, (long long)ins_number(a, "pid"), program_of(o, a),
-           state_text(ins_string(a, "process_state")[0]), waited, since, called);
-}
+#include "verdict.h"
 
 /* ---- operations ---- */
 
@@ -136,7 +45,6 @@ static void add_processes(json_t *operations, const json_t *clients, uint32_t no
         }
         json_object_set_new(o, "here", here);
         json_object_set_new(o, "processes", all);
-        add_causes(o);
         json_object_set_new(o, "late", json_boolean(ins_is_late(o)));
         json_object_del(o, "instance");
         json_object_del(o, "at");
@@ -188,9 +96,7 @@ static void print_operation(const json_t *o)
         printf(", %lld of %lld steps done",
                (long long)json_integer_value(json_object_get(o, "step")), (long long)steps);
     printf("\n  arrived   %zu of %zu ranks: %s\n  missing   %s\n", came, size, arrived, missing);
-    const json_t *absent = json_object_get(o, "absent");
-    for (size_t i = 0; i < json_array_size(absent); i++)
-        print_cause(o, json_array_get(absent, i));
+    ins_verdicts_print(o);
     print_processes(json_object_get(o, "processes"));
 }
 
@@ -226,13 +132,12 @@ static void print_ops(struct ins_machine *m, json_t *all, bool as_json)
     json_t *groups = ins_groups(m), *forming = take_forming(json_object_get(all, "jobs"), groups);
     json_decref(groups);
     add_processes(operations, json_object_get(all, "clients"), torus_node(m->c));
+    ins_verdicts(m, all);
     if (as_json) {
-        json_t *out =
-            json_pack("{s:i s:i s:O s:O s:O}", "version", 1, "node", (int)torus_node(m->c),
-                      "operations", operations, "forming", forming, "silent", m->silent);
-        ins_print(out);
-        json_decref(out);
-        json_decref(forming);
+        json_t *out = ins_begin(m, 1);
+        json_object_set(out, "operations", operations);
+        json_object_set_new(out, "forming", forming);
+        ins_end(m, out);
         return;
     }
     if (m->here) /* a machine of one node, too */

@@ -9,8 +9,8 @@
 #include "torusctl/torusctl.h"
 
 /* Keys for the tables only; the JSON form does not have them. */
-static const char *const people_only[] = {"error", "program", "phase", "step",    "steps",
-                                          "seat",  "absent",  "at",    "instance"};
+static const char *const people_only[] = {"error", "program", "phase", "step",     "steps",
+                                          "seat",  "absent",  "at",    "instance", "waits"};
 
 /* ---- tables ---- */
 

@@ -78,6 +78,10 @@ void td_link_hold(struct td_core *core, struct td_link *link, uint32_t i)
     struct td_held *held = &core->held[i];
     held->packet.session = link->session;
     held->packet.link_sequence = ++lane->sent;
+    if (lane->held == 0) {
+        lane->busy_since = core->now;
+        lane->busy_bytes = lane->bytes;
+    }
     lane->packets++;
     lane->bytes += held->packet.bytes;
     held->next = TD_HELD_NONE;

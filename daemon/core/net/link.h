@@ -54,7 +54,9 @@ struct td_lane {
     bool expected; /* a group has formed with a daemon there that was not up here yet */
     /* for people, of all sessions: packets sent, their payload, and packets sent again */
     uint64_t packets, bytes, repeated;
-    td_time since; /* it came up, or went down; 0: neither has happened */
+    td_time since;       /* it came up, or went down; 0: neither has happened */
+    td_time busy_since;  /* some packet has been unsettled since, while `held` is not 0 */
+    uint64_t busy_bytes; /* `bytes` at that time */
 };
 
 /* struct td_link: the first cache line has what nearly every message needs. */

@@ -221,9 +221,7 @@ void td_stall_begin(struct td_operation *o)
     o->stalled_on = UINT32_MAX;
 }
 
-/* waits_for returns the node that the operation waits for: this one while it computes, UINT32_MAX
- * if only its own computations are left. */
-static uint32_t waits_for(struct td_core *core, const struct td_operation *o)
+uint32_t td_stall_waits_for(const struct td_core *core, const struct td_operation *o)
 {
     uint32_t node = td_engine_owed_by(o);
     return node != UINT32_MAX && td_inflight_computes(core, o) ? core->node : node;
@@ -276,7 +274,7 @@ void td_stall_timers(struct td_core *core, struct td_operation *o)
         cancel_late(core, o);
     if (!runs(o))
         return;
-    uint32_t node = o->state == TD_OPERATION_BROKEN ? UINT32_MAX : waits_for(core, o);
+    uint32_t node = o->state == TD_OPERATION_BROKEN ? UINT32_MAX : td_stall_waits_for(core, o);
     if (late && node != UINT32_MAX && o->appeal_at == TD_TIME_NEVER) {
         o->appeal_at = core->now + limit;
         appeal(core, o, TD_ERR_TIMEOUT, explain(core, o, node), node);

@@ -41,6 +41,9 @@ void td_stall_verdict(struct td_core *core, struct td_communicator *c, const str
 /* td_stall_resumed puts off the judgement of all operations of a group by a time in which this
  * daemon did not run. */
 void td_stall_resumed(struct td_communicator *c, td_time ns);
+/* td_stall_waits_for returns the node that an operation with a program waits for: this one while it
+ * computes, UINT32_MAX if only its own computations are left. */
+uint32_t td_stall_waits_for(const struct td_core *core, const struct td_operation *o);
 /* td_stall_timers watches the progress of an operation that was released. */
 void td_stall_timers(struct td_core *core, struct td_operation *o);
 

@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "verdict.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/quantity.h"
+#include "inspect.h"
+#include "links.h"
+
+enum { HOST_BYTES = 128, SHOWN = 4 };
+/* LONG_NS: a run of this time gets a verdict, and so does a link that is busy for it. DEAD_NS: a
+ * slow link over which nothing has come for this time is dead. */
+#define LONG_NS 500000000LL
+#define DEAD_NS 3000000000LL
+
+/* struct judge: what is known of the machine. */
+struct judge {
+    struct ins_machine *m;
+    const json_t *peers;
+    json_t *links; /* NULL: not asked for */
+};
+
+static bool is(const json_t *object, const char *key, const char *value)
+{
+    return strcmp(ins_string(object, key), value) == 0;
+}
+
+/* find returns the object of a list whose integer `key` is `value`, or NULL. */
+static const json_t *find(const json_t *list, const char *key, json_int_t value)
+{
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (json_object_get(json_array_get(list, i), key) &&
+            ins_number(json_array_get(list, i), key) == value)
+            return json_array_get(list, i);
+    return NULL;
+}
+
+/* host_of returns the host of a node as its endpoint names it, "" on an emulated machine. The
+ * endpoint of this node is not in the list. */
+static json_t *host_of(const struct judge *j, json_int_t node)
+{
+    char host[HOST_BYTES] = "";
+    const json_t *peer = find(j->peers, "node", node);
+    const char *endpoint = ins_string(peer ? peer : json_array_get(j->peers, 0), "endpoint");
+    const char *colon = strrchr(endpoint, ':');
+    if (strncmp(endpoint, "tcp://", 6) == 0 && colon > endpoint + 6) {
+        if (peer)
+            snprintf(host, sizeof host, "%.*s", (int)(colon - endpoint - 6), endpoint + 6);
+        else if (gethostname(host, sizeof host - 1) != 0)
+            host[0] = '\0';
+    }
+    return ins_text(host);
+}
+
+/* ---- ranks that have not called ---- */
+
+/* cause_of returns the cause for which a rank has not called, as JSON names it. */
+static const char *cause_of(const struct judge *j, const json_t *absent)
+{
+    char state = ins_string(absent, "process_state")[0];
+    if (!is(absent, "node_state", "up") ||
+        (!ins_number(absent, "pid") && find(j->m->silent, "node", ins_number(absent, "node"))))
+        return "silent_node";
+    if (state == 'T' || state == 't')
+        return "stopped_process";
+    if (state == 'Z' || state == 'X')
+        return "dead_process";
+    if (state == 'D')
+        return "blocked_process";
+    return ins_number(absent, "pid") ? "late_rank" : "unknown";
+}
+
+/* program_of returns the program of a rank, or "". */
+static const char *program_of(const json_t *operation, const json_t *absent)
+{
+    const json_t *list = json_object_get(operation, "processes");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *c = json_array_get(list, i);
+        if (ins_number(c, "pid") == ins_number(absent, "pid") &&
+            ins_number(c, "node") == ins_number(absent, "node"))
+            return ins_string(c, "program");
+    }
+    return "";
+}
+
+static void judge_absent(const struct judge *j, json_t *operation, json_t *causes)
+{
+    json_t *list = json_object_get(operation, "absent"), *a = NULL;
+    size_t i = 0;
+    json_array_foreach(list, i, a)
+    {
+        const json_t *silent = find(j->m->silent, "node", ins_number(a, "node"));
+        json_object_set_new(a, "cause", json_string(cause_of(j, a)));
+        if (ins_number(a, "since_ns") == 0)
+            json_object_del(a, "since_ns");
+        if (!ins_number(a, "silent_ns") && ins_number(silent, "silent_ns"))
+            json_object_set(a, "silent_ns", json_object_get(silent, "silent_ns"));
+        json_t *c = json_copy(a);
+        json_object_del(c, "since_ns");
+        if (json_object_get(a, "since_ns"))
+            json_object_set(c, "last_call_ns", json_object_get(a, "since_ns"));
+        json_object_set_new(c, "program", json_string(program_of(operation, a)));
+        json_object_set_new(c, "host", host_of(j, ins_number(a, "node")));
+        json_object_set(c, "waited_ns", json_object_get(operation, "age_ns"));
+        json_array_append_new(causes, c);
+    }
+}
+
+/* ---- operations that run ---- */
+
+static bool has_node(const json_t *operation, json_int_t node)
+{
+    return find(json_object_get(operation, "processes"), "node", node) ||
+           find(json_object_get(operation, "waits"), "waits_for", node);
+}
+
+/* concerns returns true if a link joins two nodes of an operation. */
+static bool concerns(const json_t *operation, const json_t *link)
+{
+    return has_node(operation, ins_number(link, "from")) &&
+           has_node(operation, ins_number(link, "to"));
+}
+
+static json_t *link_cause(const struct judge *j, const char *cause, const json_t *link)
+{
+    return json_pack("{s:s s:O s:o s:O s:o}", "cause", cause, "from", json_object_get(link, "from"),
+                     "from_host", host_of(j, ins_number(link, "from")), "to",
+                     json_object_get(link, "to"), "to_host", host_of(j, ins_number(link, "to")));
+}
+
+static void judge_dead(const struct judge *j, const json_t *operation, json_t *causes)
+{
+    for (size_t i = 0; i < json_array_size(j->links); i++) {
+        const json_t *l = json_array_get(j->links, i);
+        if (!ins_link_is_dead(l) || !concerns(operation, l))
+            continue;
+        json_t *c = link_cause(j, "dead_link", l);
+        json_object_set(c, "since_ns", json_object_get(l, "since_ns"));
+        json_object_set(c, "error", json_object_get(l, "error"));
+        json_array_append_new(causes, c);
+    }
+}
+
+/* same_pair returns true if two links join the same nodes. */
+static bool same_pair(const json_t *a, const json_t *b)
+{
+    json_int_t from = ins_number(a, "from"), to = ins_number(a, "to");
+    return (ins_number(b, "from") == from && ins_number(b, "to") == to) ||
+           (ins_number(b, "from") == to && ins_number(b, "to") == from);
+}
+
+/* add_slow adds a slow link, the slowest ones first. Of the two directions between a pair of nodes
+ * only the slower one is kept: the other one suffers, as its acknowledgements take that way. */
+static void add_slow(json_t *causes, json_t *c)
+{
+    json_int_t rate = ins_number(c, "bytes_per_s");
+    for (size_t i = json_array_size(causes); i-- > 0;) {
+        const json_t *other = json_array_get(causes, i);
+        if (!same_pair(other, c))
+            continue;
+        if (ins_number(other, "bytes_per_s") <= rate) {
+            json_decref(c);
+            return;
+        }
+        json_array_remove(causes, i);
+    }
+    size_t at = 0;
+    while (at < json_array_size(causes) &&
+           ins_number(json_array_get(causes, at), "bytes_per_s") < rate)
+        at++;
+    json_array_insert_new(causes, at, c);
+}
+
+/* is_heard returns true if a node answers, or was heard while a link was busy for `ns`. What is
+ * sent to a daemon that has stopped stays in flight, too. */
+static bool is_heard(const struct judge *j, json_int_t node, json_int_t ns)
+{
+    const json_t *peer = find(j->peers, "node", node);
+    return !find(j->m->silent, "node", node) ||
+           (peer && is(peer, "state", "up") && 2 * ins_number(peer, "silent_ns") < ns);
+}
+
+/* has_arrived returns true if the far end has all packets of a link: only the acknowledgements are
+ * late, since the way back is slow. */
+static bool has_arrived(const struct judge *j, const json_t *link)
+{
+    for (size_t i = 0; i < json_array_size(j->links); i++) {
+        const json_t *l = json_array_get(j->links, i);
+        if (ins_number(l, "from") == ins_number(link, "to") &&
+            ins_number(l, "to") == ins_number(link, "from"))
+            return ins_number(l, "session_received_packets") >=
+                   ins_number(link, "session_sent_packets");
+    }
+    return false;
+}
+
+/* is_slow returns true if a link has had data in flight for at least `ns`, and its nodes live. */
+static bool is_slow(const struct judge *j, const json_t *operation, const json_t *link,
+                    json_int_t ns)
+{
+    json_int_t busy = ins_number(link, "busy_ns");
+    return concerns(operation, link) && busy >= ns && busy >= LONG_NS && !has_arrived(j, link) &&
+           is_heard(j, ins_number(link, "from"), busy) && is_heard(j, ins_number(link, "to"), busy);
+}
+
+/* idle_of returns how long nothing has come to a node that waits for the far end of a link. */
+static json_int_t idle_of(const json_t *operation, const json_t *link)
+{
+    const json_t *waits = json_object_get(operation, "waits");
+    for (size_t i = 0; i < json_array_size(waits); i++) {
+        const json_t *w = json_array_get(waits, i);
+        if (ins_number(w, "node") == ins_number(link, "to") &&
+            ins_number(w, "waits_for") == ins_number(link, "from"))
+            return ins_number(w, "idle_ns");
+    }
+    return 0;
+}
+
+/* slow_cause describes a slow link, or one over which nothing comes. */
+static json_t *slow_cause(const struct judge *j, const json_t *operation, const json_t *link)
+{
+    json_int_t idle = idle_of(operation, link), busy = ins_number(link, "busy_ns");
+    bool dead = idle >= DEAD_NS && 2 * idle >= busy;
+    json_t *c = link_cause(j, dead ? "dead_link" : "throttled_link", link);
+    double rate = (double)ins_number(link, "busy_bytes") / (1e-9 * (double)busy);
+    json_object_set(c, "busy_ns", json_object_get(link, "busy_ns"));
+    json_object_set(c, "bytes", json_object_get(link, "busy_bytes"));
+    json_object_set_new(c, "bytes_per_s", json_integer(dead ? 0 : (json_int_t)rate));
+    if (!dead)
+        return c;
+    json_object_set_new(c, "since_ns", json_integer(idle));
+    json_object_set_new(c, "error", json_string("the connection is up, but no data comes"));
+    return c;
+}
+
+/* drop_fast removes links that are much faster than the slowest one: they are about to rest. */
+static void drop_fast(json_t *causes)
+{
+    enum { TIMES = 4 };
+    json_int_t least = INT64_MAX;
+    for (size_t i = 0; i < json_array_size(causes); i++) {
+        const json_t *rate = json_object_get(json_array_get(causes, i), "bytes_per_s");
+        if (rate && json_integer_value(rate) < least)
+            least = json_integer_value(rate);
+    }
+    for (size_t i = json_array_size(causes); i-- > 0;)
+        if (ins_number(json_array_get(causes, i), "bytes_per_s") / TIMES > least)
+            json_array_remove(causes, i);
+}
+
+/* judge_slow adds the links that have had data in flight all the time, while others of the
+ * operation rested. If none rests, the operation has much data, and no link is to blame. */
+static void judge_slow(const struct judge *j, const json_t *operation, json_t *causes)
+{
+    json_int_t most = 0;
+    size_t up = 0, resting = 0, i = 0;
+    json_t *l = NULL;
+    json_array_foreach(j->links, i, l)
+    {
+        up += concerns(operation, l) && is(l, "state", "up");
+        if (is_slow(j, operation, l, 0) && ins_number(l, "busy_ns") > most)
+            most = ins_number(l, "busy_ns");
+    }
+    json_array_foreach(j->links, i, l) resting +=
+        concerns(operation, l) && is(l, "state", "up") && ins_number(l, "busy_ns") < most / 2;
+    if (most < LONG_NS || (resting == 0 && up > 1))
+        return;
+    json_array_foreach(j->links, i, l)
+    {
+        if (!is_slow(j, operation, l, most / 2))
+            continue;
+        add_slow(causes, slow_cause(j, operation, l));
+    }
+    drop_fast(causes);
+}
+
+/* names returns true if a cause of a list is a link from or to a node. */
+static bool names(const json_t *causes, json_int_t node)
+{
+    return find(causes, "from", node) || find(causes, "to", node);
+}
+
+/* judge_silent adds the nodes without an answer that others wait for, unless the link to them
+ * explains that. */
+static void judge_silent(const struct judge *j, const json_t *operation, json_t *causes)
+{
+    const json_t *waits = json_object_get(operation, "waits");
+    for (size_t i = 0; i < json_array_size(j->m->silent); i++) {
+        const json_t *s = json_array_get(j->m->silent, i);
+        json_int_t node = ins_number(s, "node");
+        if (find(waits, "waits_for", node) && !names(causes, node))
+            json_array_append_new(causes, json_pack("{s:s s:I s:o s:I}", "cause", "silent_node",
+                                                    "node", node, "host", host_of(j, node),
+                                                    "silent_ns", ins_number(s, "silent_ns")));
+    }
+}
+
+/* judge_waits adds what the nodes of an operation wait for, if nothing better is known. */
+static void judge_waits(const struct judge *j, const json_t *operation, json_t *causes)
+{
+    const json_t *waits = json_object_get(operation, "waits");
+    for (size_t i = 0; i < json_array_size(waits); i++) {
+        const json_t *w = json_array_get(waits, i);
+        json_int_t node = ins_number(w, "waits_for");
+        bool computes = node == ins_number(w, "node");
+        if (ins_number(w, "idle_ns") < LONG_NS)
+            continue;
+        json_array_append_new(causes, json_pack("{s:s s:O s:o s:I s:O}", "cause",
+                                                computes ? "computing_node" : "waiting_node",
+                                                "node", json_object_get(w, "node"), "host",
+                                                host_of(j, ins_number(w, "node")), "waits_for",
+                                                node, "idle_ns", json_object_get(w, "idle_ns")));
+    }
+}
+
+static bool runs_long(const json_t *operation)
+{
+    return is(operation, "phase", "running") && ins_number(operation, "age_ns") >= LONG_NS;
+}
+
+void ins_verdicts(struct ins_machine *m, json_t *all)
+{
+    json_t *operations = json_object_get(all, "operations"), *o = NULL;
+    struct judge j = {.m = m, .peers = json_object_get(all, "peers")};
+    size_t i = 0;
+    json_array_foreach(operations, i, o)
+    {
+        json_t *causes = json_array();
+        judge_absent(&j, o, causes);
+        if (runs_long(o)) {
+            j.links = j.links ? j.links : ins_links(m);
+            judge_dead(&j, o, causes);
+            judge_slow(&j, o, causes);
+            judge_silent(&j, o, causes);
+            if (json_array_size(causes) == 0)
+                judge_waits(&j, o, causes);
+        }
+        json_object_set_new(o, "causes", causes);
+    }
+    json_decref(j.links);
+}
+
+/* ---- text ---- */
+
+/* state_text returns what a process does, for people. */
+static const char *state_text(char state)
+{
+    switch (state) {
+    case 'T':
+        return "is stopped (SIGSTOP; SIGCONT continues it)";
+    case 't':
+        return "is stopped by a debugger";
+    case 'Z':
+    case 'X':
+        return "is dead";
+    case 'D':
+        return "is blocked in the kernel (state D: a disk or a network file system)";
+    case 'R':
+        return "runs and has not called";
+    case 'S':
+    case 'I':
+        return "sleeps outside of torusd and has not called";
+    default:
+        return "has not called";
+    }
+}
+
+/* node_text writes "node 3 (host c)", or "node 3" if the host is not known. */
+static const char *node_text(char *text, size_t bytes, const json_t *c, const char *node,
+                             const char *host)
+{
+    const char *name = ins_string(c, host);
+    snprintf(text, bytes, name[0] ? "node %lld (host %.100s)" : "node %lld",
+             (long long)ins_number(c, node), name);
+    return text;
+}
+
+static void print_silent(const json_t *c)
+{
+    char age[32], node[HOST_BYTES + 40], rank[40] = "";
+    ins_duration(age, sizeof age, ins_number(c, "silent_ns"));
+    bool known = ins_number(c, "silent_ns") > 0;
+    if (json_object_get(c, "rank"))
+        snprintf(rank, sizeof rank, "rank %lld: ", (long long)ins_number(c, "rank"));
+    printf("  cause     %s%s %s%s\n", rank, node_text(node, sizeof node, c, "node", "host"),
+           known ? "has been silent for " : "does not answer", known ? age : "");
+}
+
+static void print_rank(const json_t *c)
+{
+    char waited[32], since[32], called[64] = "", age[32], node[HOST_BYTES + 40];
+    json_int_t wait = ins_number(c, "waited_ns");
+    ins_duration(waited, sizeof waited, wait);
+    ins_clock(since, sizeof since, wait);
+    node_text(node, sizeof node, c, "node", "host");
+    if (ins_number(c, "pid") == 0) {
+        printf("  cause     rank %lld on %s has not called\n", (long long)ins_number(c, "rank"),
+               node);
+        return;
+    }
+    if (ins_number(c, "last_call_ns")) {
+        ins_duration(age, sizeof age, ins_number(c, "last_call_ns"));
+        snprintf(called, sizeof called, "; its last call was %s ago", age);
+    }
+    printf("  cause     rank %lld on %s, process %lld (%s), %s\n"
+           "            the others have waited for %s, since %s%s\n",
+           (long long)ins_number(c, "rank"), node, (long long)ins_number(c, "pid"),
+           ins_string(c, "program"), state_text(ins_string(c, "process_state")[0]), waited, since,
+           called);
+}
+
+static void print_link(const json_t *c)
+{
+    char from[HOST_BYTES + 40], to[HOST_BYTES + 40], age[32], since[32], bytes[32], rate[32];
+    bool dead = is(c, "cause", "dead_link");
+    json_int_t ns = ins_number(c, dead ? "since_ns" : "busy_ns");
+    ins_duration(age, sizeof age, ns);
+    ins_clock(since, sizeof since, ns);
+    node_text(from, sizeof from, c, "from", "from_host");
+    node_text(to, sizeof to, c, "to", "to_host");
+    printf("  cause     the link from %s\n            to %s ", from, to);
+    if (dead) {
+        printf(ns ? "has been down for %s, since %s: %s\n" : "is down%.0s%.0s: %s\n", age, since,
+               ins_string(c, "error"));
+        return;
+    }
+    td_quantity_print((uint64_t)ins_number(c, "bytes"), bytes, sizeof bytes);
+    td_quantity_print_rate((double)ins_number(c, "bytes_per_s"), rate, sizeof rate);
+    printf("is slow: %s in %s, since %s (%s), while others rest\n", bytes, age, since, rate);
+}
+
+static void print_wait(const json_t *c)
+{
+    char age[32], since[32], node[HOST_BYTES + 40];
+    ins_duration(age, sizeof age, ins_number(c, "idle_ns"));
+    ins_clock(since, sizeof since, ins_number(c, "idle_ns"));
+    node_text(node, sizeof node, c, "node", "host");
+    if (is(c, "cause", "computing_node"))
+        printf("  cause     %s has computed for %s, since %s\n", node, age, since);
+    else
+        printf("  cause     %s has waited for node %lld for %s, since %s\n", node,
+               (long long)ins_number(c, "waits_for"), age, since);
+}
+
+void ins_verdicts_print(const json_t *operation)
+{
+    const json_t *causes = json_object_get(operation, "causes");
+    size_t count = json_array_size(causes);
+    for (size_t i = 0; i < count && i < SHOWN; i++) {
+        const json_t *c = json_array_get(causes, i);
+        if (is(c, "cause", "silent_node"))
+            print_silent(c);
+        else if (is(c, "cause", "dead_link") || is(c, "cause", "throttled_link"))
+            print_link(c);
+        else if (json_object_get(c, "idle_ns"))
+            print_wait(c);
+        else
+            print_rank(c);
+    }
+    if (count > SHOWN)
+        printf("            and %zu more\n", count - SHOWN);
+}
