@@ -10,6 +10,7 @@ import sys
 import unittest
 
 CTL = os.path.abspath(sys.argv.pop(1))
+os.environ["TORUS_SOCKET"] = "/nonexistent/socket"  # else it takes the fabric of a daemon
 METHODS = ["random", "phased", "pairwise", "two-phase"]
 BYTES = 12288
 
@@ -404,6 +405,24 @@ class Flood(unittest.TestCase):
             done = self.explain(*arguments)
             self.assertEqual((done.returncode, done.stdout), (1, ""), arguments)
             self.assertIn("cannot be flooded", done.stderr)
+
+
+class OwnMachine(unittest.TestCase):
+    def test_the_daemon_of_this_node_tells_shape_and_fabric(self):
+        for fabric in ("direct", "routed"):
+            done = subprocess.run([CTL, "emulate", "2x3", "--ranks", "1", "--fabric", fabric, "--", "sh", "-c",
+                                   f"{CTL} explain allreduce; {CTL} explain alltoall --shape 4x4; "
+                                   f"{CTL} explain alltoall --shape 4x4 --fabric routed"],
+                                  capture_output=True, text=True, timeout=120)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(f"on 2x3, {fabric} fabric: 6 ranks", done.stdout)
+            self.assertIn(f"All-to-all on 4x4, {fabric} fabric", done.stdout)
+            self.assertIn("All-to-all on 4x4, routed fabric", done.stdout)
+
+    def test_without_a_daemon_the_shape_is_needed(self):
+        done = subprocess.run([CTL, "explain", "allreduce"], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("missing --shape, such as 4x4: no daemon", done.stderr)
 
 
 if __name__ == "__main__":

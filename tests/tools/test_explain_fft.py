@@ -11,6 +11,7 @@ import unittest
 import xml.etree.ElementTree
 
 CTL = os.path.abspath(sys.argv.pop(1))
+os.environ["TORUS_SOCKET"] = "/nonexistent/socket"  # else it takes the fabric of a daemon
 
 
 def explain(shape, elements, *options):

@@ -32,17 +32,19 @@ static int run_explain(int argc, char **argv)
 
 const struct ctl_command ctl_command_explain = {
     .name = "explain",
-    .arguments = "OPERATION --shape SHAPE [options], or redist --from LAYOUT --to LAYOUT",
+    .arguments = "OPERATION [--shape SHAPE] [options], or redist --from LAYOUT --to LAYOUT",
     .what = "explain an operation without running it: method and reason, messages, lower bound",
     .options =
         "OPERATION is alltoall, barrier, broadcast, reduce, allreduce, reduce_scatter, scan, "
         "exscan,\n"
         "prefix, gather, scatter, allgather, alltoallv, fft, redist or group.\n"
         "\n"
+        "  --shape SHAPE        shape of the machine (default: that of the daemon of this node)\n"
         "  --bytes M            size of the vector, a rank's part, or a message per pair (default "
         "64K)\n"
-        "  --packet B           payload of a packet (default 256K)\n"
-        "  --fabric direct|routed   fabric of the machine (default routed)\n"
+        "  --packet B           payload of a packet (default: that of the daemon, else 256K)\n"
+        "  --fabric direct|routed   fabric (default: that of the daemon of this node, else "
+        "routed)\n"
         "  --node X,Y,Z         coordinates of the node to show (default: node 0)\n"
         "  --relay B            memory for relayed data (default 64M)\n"
         "  --seed S             seed of random orders and sizes (default 1)\n"

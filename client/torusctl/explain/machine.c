@@ -8,6 +8,7 @@
 
 #include "base/quantity.h"
 #include "model/program.h"
+#include "own.h"
 #include "torusctl/torusctl.h"
 
 void explain_machine_default(struct explain_machine *m)
@@ -64,6 +65,8 @@ const char *explain_take(struct explain_machine *m, const char *name, const char
     struct td_tuning *t = &m->settings.tuning;
     uint64_t n = 0;
     *taken = true;
+    m->has_fabric |= strcmp(name, "--fabric") == 0;
+    m->has_packet |= strcmp(name, "--packet") == 0;
     if (strcmp(name, "--fabric") == 0)
         return explain_word(value, (const char *const[]){"direct", "routed", NULL}, &t->fabric)
                    ? NULL
@@ -132,8 +135,9 @@ const char *explain_options(struct explain_machine *m, int argc, char **argv, ex
         else
             i++;
     }
+    explain_own(m);
     if (!m->shape_text)
-        return "missing --shape, such as 4x4";
+        return "missing --shape, such as 4x4: no daemon of this node tells its own";
     if (td_topology_parse(&m->topology, m->shape_text, &position, &why) != TD_OK) {
         snprintf(text, sizeof text, "shape %s, character %zu: %s", m->shape_text, position + 1,
                  why);

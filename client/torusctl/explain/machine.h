@@ -15,7 +15,8 @@ struct explain_machine {
     const char *shape_text, *node_text;
     uint32_t node;
     uint64_t seed;
-    bool as_json, all;
+    bool as_json, all, has_fabric, has_packet; /* the last two: by options */
+    char own_shape[128];                       /* that of the daemon of this node */
 };
 
 void explain_machine_default(struct explain_machine *m);
