@@ -113,10 +113,22 @@ class Trace(unittest.TestCase):
         self.assertTrue(self.named(trace, "CULPRIT of allreduce 0"))
         self.assertTrue(self.named(trace, "ERROR: rank 0 died"))
 
-    def test_a_trace_needs_a_job_and_a_file(self):
+    def test_the_latest_calls_are_printed_without_a_file(self):
+        socket = self.start("1x2", 2, STRAGGLE, "1", "3", "1")
+        done = subprocess.run([CTL, "trace", "--socket", socket, "--timeout", "20"], text=True, capture_output=True,
+                              timeout=DEADLINE_S)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = done.stdout.splitlines()
+        self.assertEqual(len(lines), 16)  # two ranks make eight calls
+        for rank in "01":
+            mine = [line for line in lines if f" rank {rank} " in line]
+            self.assertEqual(len(mine), 8)
+            for line in mine:
+                self.assertRegex(line, rf"^ *[0-9.]+u?m?s ago  node {rank} +rank {rank} +[a-z]+ [0-9]+: took ")
+
+    def test_a_trace_needs_a_job(self):
         socket = self.start("1x2", 2, STRAGGLE, "1", "1", "1")
         for options, code, text in [(["nobody", "-o", "x"], 1, "no node has a record of a job"),
-                                    ([], 2, "expected -o FILE"),
                                     (["-o", "/nowhere/x"], 1, "cannot write /nowhere/x")]:
             done = subprocess.run([CTL, "trace", "--socket", socket, *options], text=True,
                                   capture_output=True, timeout=DEADLINE_S)

@@ -25,6 +25,8 @@ static void cell(struct libscols_line *line, size_t column, const json_t *row, c
     else if (strcmp(key, "rank") == 0 && json_is_true(json_object_get(row, "joining")))
         snprintf(text, sizeof text, json_integer_value(value) < 0 ? "joining" : "%lld, joining",
                  (long long)json_integer_value(value));
+    else if (strcmp(key, "rank") == 0 && json_integer_value(value) < 0)
+        snprintf(text, sizeof text, "-"); /* it is in no job, like this command */
     else if (strcmp(key, "missing") == 0 && json_object_get(row, "joined"))
         ins_missing_ranks(text, sizeof text, row);
     else if (json_is_string(value))

@@ -11,6 +11,7 @@
 #include "libtorus/deadline.h"
 #include "rounds.h"
 #include "torusctl/torusctl.h"
+#include "trace_text.h"
 #include "trace_timeline.h"
 
 /* struct wish: what is to be written, and where. */
@@ -163,7 +164,11 @@ static int make(struct ins_machine *m, struct wish *w, const struct ins_rings *r
     size_t count = json_array_size(events);
     json_t *all = json_pack("{s:o s:s s:o}", "traceEvents", events, "displayTimeUnit", "ns",
                             "otherData", describe(m, w, r, zero));
-    int code = write_file(w, all);
+    int code = EXIT_WELL;
+    if (w->file)
+        code = write_file(w, all);
+    else
+        ins_trace_text(events, w->selection.late_at - zero);
     json_decref(all);
     if (code == EXIT_WELL) {
         for (size_t i = 0; i < json_array_size(m->silent); i++) {
@@ -173,8 +178,10 @@ static int make(struct ins_machine *m, struct wish *w, const struct ins_rings *r
         }
         print_clocks(r, torus_node(m->c));
         warn_overwritten(r);
-        fprintf(stderr, "job %s: %zu trace events in %s; open it in Perfetto or chrome://tracing\n",
-                w->job, count, w->file);
+        if (w->file)
+            fprintf(stderr,
+                    "job %s: %zu trace events in %s; open it in Perfetto or chrome://tracing\n",
+                    w->job, count, w->file);
     }
     return code;
 }
@@ -206,8 +213,6 @@ static int run(int argc, char **argv)
     const char *wrong = ins_read_choices(argc, argv, &o, &w.selection.job);
     if (wrong || o.watch || o.as_json)
         return ctl_usage("trace", ctl_no_option(wrong ? wrong : o.watch ? "--watch" : "--json"));
-    if (!w.file)
-        return ctl_usage("trace", "expected -o FILE; - is the standard output");
     w.selection.one = operation != NULL;
     w.selection.number = operation ? strtoull(operation, &end, 10) : 0;
     if (operation && (operation[0] < '0' || operation[0] > '9' || *end))
@@ -222,12 +227,14 @@ static int run(int argc, char **argv)
 
 const struct ctl_command ctl_command_trace = {
     .name = "trace",
-    .arguments = "[JOB] [--operation N] -o FILE.json [--here] [--timeout SECONDS] [--socket PATH]",
-    .what = "write what happened in a job lately, also one that is over, as a timeline",
+    .arguments =
+        "[JOB] [--operation N] [-o FILE.json] [--here] [--timeout SECONDS] [--socket PATH]",
+    .what = "show the latest calls of a job, also one that is over, or write a timeline of all",
     .options =
         "  JOB                  the job, also one that is over (default: the latest)\n"
         "  --operation N        only the operations of this number (torusctl ops)\n"
-        "  -o FILE.json         Chrome's trace format, for Perfetto; -: the standard output\n"
+        "  -o FILE.json         write all as a timeline, in Chrome's trace format, for Perfetto;\n"
+        "                       -: the standard output; without it, print the latest calls\n"
         "  --here               ask this node only, not the others\n"
         "  --timeout SECONDS    time for the answers of the nodes (0.8)\n"
         "  --socket PATH        socket of the daemon (default: the search order of libtorus(3))\n",

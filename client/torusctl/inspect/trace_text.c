@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "trace_text.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "inspect.h"
+
+enum { SHOWN = 24 };
+
+static bool begins(const char *text, const char *beginning)
+{
+    return strncmp(text, beginning, strlen(beginning)) == 0;
+}
+
+/* is_shown returns true for the call of a rank, a late rank or a failure: not for parts of calls.
+ */
+static bool is_shown(const json_t *event)
+{
+    const char *name = ins_string(event, "name");
+    return json_object_get(json_object_get(event, "args"), "rank") || begins(name, "ERROR") ||
+           begins(name, "CULPRIT");
+}
+
+static double time_of(const json_t *event)
+{
+    return json_number_value(json_object_get(event, "ts"));
+}
+
+static int earlier(const void *a, const void *b)
+{
+    double x = time_of(*(const json_t *const *)a), y = time_of(*(const json_t *const *)b);
+    return (x > y) - (x < y);
+}
+
+static void print_event(const json_t *event, double now_us)
+{
+    const json_t *args = json_object_get(event, "args"), *rank = json_object_get(args, "rank");
+    const json_t *over = json_object_get(args, "is_over"), *dur = json_object_get(event, "dur");
+    char age[32], took[32] = "", who[40] = "";
+    ins_duration(age, sizeof age, (json_int_t)(1e3 * (now_us - time_of(event))));
+    ins_duration(took, sizeof took, (json_int_t)(1e3 * json_number_value(dur)));
+    if (rank)
+        snprintf(who, sizeof who, "rank %lld", (long long)json_integer_value(rank));
+    printf("%8s ago  node %-4lld %-9s %s", age, (long long)ins_number(event, "pid"), who,
+           ins_string(event, "name"));
+    if (json_is_false(over))
+        printf(": waits, for %s so far\n", took);
+    else if (over)
+        printf(": took %s\n", took);
+    else
+        putchar('\n');
+}
+
+void ins_trace_text(const json_t *events, int64_t now_ns)
+{
+    size_t count = json_array_size(events), shown = 0;
+    const json_t **list = calloc(count + 1, sizeof(const json_t *));
+    for (size_t i = 0; list && i < count; i++)
+        if (is_shown(json_array_get(events, i)))
+            list[shown++] = json_array_get(events, i);
+    if (list)
+        qsort(list, shown, sizeof(const json_t *), earlier);
+    for (size_t i = shown > SHOWN ? shown - SHOWN : 0; i < shown; i++)
+        print_event(list[i], 1e-3 * (double)now_ns);
+    if (shown == 0)
+        puts("no call is on record");
+    free(list);
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* trace_text: the latest calls and failures of a timeline, for a terminal. */
+#ifndef TORUSCTL_INSPECT_TRACE_TEXT_H
+#define TORUSCTL_INSPECT_TRACE_TEXT_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+/* ins_trace_text prints the latest calls of ranks, the ranks that are late, and failures, the
+ * oldest first. `now_ns`: the time on the axis of the events. */
+void ins_trace_text(const json_t *events, int64_t now_ns);
+
+#endif
