@@ -90,6 +90,26 @@ static void different_calls_end_with_both_ranks_named(void **state)
     node_end();
 }
 
+/* An announcement carries two calls of the ranks below: both are compared. */
+static void calls_that_differ_below_one_child_are_both_named(void **state)
+{
+    (void)state;
+    const struct td_witness other = {.call = {.kind = TD_KIND_BROADCAST, .count = 8}, .rank = 3};
+    for (int greatest = 0; greatest < 2; greatest++) {
+        begin(0);
+        node_call(c, -1);
+        struct td_message m = about(TD_MESSAGE_ARRIVE);
+        m.u.arrive.least = greatest ? node_barrier(2) : other;
+        m.u.arrive.greatest = greatest ? other : node_barrier(2);
+        node_message(2, &m);
+        assert_int_equal(node_count(TD_MESSAGE_VERDICT), 3);
+        assert_int_equal(node.reply.error, TD_ERR_MISMATCH);
+        assert_non_null(strstr(node.text, "called barrier"));
+        assert_non_null(strstr(node.text, "rank 3 called broadcast"));
+        node_end();
+    }
+}
+
 /* Sentences name ranks of the job. A daemon that reports a rank that the group lacks is not
  * believed, and nothing is read behind the members. */
 static void a_rank_that_the_group_lacks_is_named_as_it_was_sent(void **state)
@@ -299,6 +319,7 @@ int main(void)
         cmocka_unit_test(leaf_announces_and_waits_for_the_release),
         cmocka_unit_test(release_before_the_announcement_is_ignored),
         cmocka_unit_test(different_calls_end_with_both_ranks_named),
+        cmocka_unit_test(calls_that_differ_below_one_child_are_both_named),
         cmocka_unit_test(a_rank_that_the_group_lacks_is_named_as_it_was_sent),
         cmocka_unit_test(a_call_without_data_is_in_no_ones_way),
         cmocka_unit_test(an_expired_operation_asks_before_it_names_the_missing_ranks),
