@@ -89,6 +89,7 @@ def main():
     print(f"{'folder':22} {'lines':>7} {'reached':>8} {'branches':>9} {'reached':>8}")
     for folder, f in summary.items():
         print(f"{folder:22} {f['lines']:7} {f['lines_percent']:7}% {f['branches']:9} {f['branches_percent']:7}%")
+    print("Branches of asserts are not counted: no test may make one fail.")
     print("\nthe most lines that no test reaches:")
     for path in holes:
         f = figures[path]
