@@ -130,25 +130,53 @@ static json_t *link_cause(const struct judge *j, const char *cause, const json_t
                      json_object_get(link, "to"), "to_host", host_of(j, ins_number(link, "to")));
 }
 
-static void judge_dead(const struct judge *j, const json_t *operation, json_t *causes)
-{
-    for (size_t i = 0; i < json_array_size(j->links); i++) {
-        const json_t *l = json_array_get(j->links, i);
-        if (!ins_link_is_dead(l) || !concerns(operation, l))
-            continue;
-        json_t *c = link_cause(j, "dead_link", l);
-        json_object_set(c, "since_ns", json_object_get(l, "since_ns"));
-        json_object_set(c, "error", json_object_get(l, "error"));
-        json_array_append_new(causes, c);
-    }
-}
-
 /* same_pair returns true if two links join the same nodes. */
 static bool same_pair(const json_t *a, const json_t *b)
 {
     json_int_t from = ins_number(a, "from"), to = ins_number(a, "to");
     return (ins_number(b, "from") == from && ins_number(b, "to") == to) ||
            (ins_number(b, "from") == to && ins_number(b, "to") == from);
+}
+
+/* is_named returns true if a cause is a link between the nodes of this one. */
+static bool is_named(const json_t *causes, const json_t *link)
+{
+    for (size_t i = 0; i < json_array_size(causes); i++)
+        if (same_pair(json_array_get(causes, i), link))
+            return true;
+    return false;
+}
+
+/* is_deaf returns true if the near end of a link has not heard the far end for long, and another
+ * node has: then the network between the two is cut, and the far end lives. */
+static bool is_deaf(const struct judge *j, const json_t *link)
+{
+    json_int_t silent = ins_number(link, "silent_ns");
+    for (size_t i = 0; silent >= DEAD_NS && i < json_array_size(j->links); i++) {
+        const json_t *l = json_array_get(j->links, i);
+        if (ins_number(l, "to") == ins_number(link, "to") && is(l, "state", "up") &&
+            2 * ins_number(l, "silent_ns") < silent)
+            return true;
+    }
+    return false;
+}
+
+/* judge_dead adds the links that are down or deaf, each pair of nodes once. */
+static void judge_dead(const struct judge *j, const json_t *operation, json_t *causes)
+{
+    for (size_t i = 0; i < json_array_size(j->links); i++) {
+        const json_t *l = json_array_get(j->links, i);
+        bool dead = ins_link_is_dead(l);
+        if (!concerns(operation, l) || is_named(causes, l) || !(dead || is_deaf(j, l)))
+            continue;
+        json_t *c = link_cause(j, "dead_link", l);
+        json_object_set(c, "since_ns", json_object_get(l, dead ? "since_ns" : "silent_ns"));
+        json_object_set(c, "error", json_object_get(l, "error"));
+        if (!dead)
+            json_object_set_new(
+                c, "error", json_string("the nodes do not hear each other, but others hear them"));
+        json_array_append_new(causes, c);
+    }
 }
 
 /* add_slow adds a slow link, the slowest ones first. Of the two directions between a pair of nodes
@@ -269,7 +297,7 @@ static void judge_slow(const struct judge *j, const json_t *operation, json_t *c
         return;
     json_array_foreach(j->links, i, l)
     {
-        if (!is_slow(j, operation, l, most / 2))
+        if (!is_slow(j, operation, l, most / 2) || is_named(causes, l))
             continue;
         add_slow(causes, slow_cause(j, operation, l));
     }
