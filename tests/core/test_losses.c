@@ -397,6 +397,33 @@ static void a_parent_whose_session_is_new_hears_of_a_loss_again(void **state)
     node_end();
 }
 
+/* A node on the way to the root passes the loss on, and its session may end before that arrives. */
+static void a_loss_is_told_again_until_the_root_answers(void **state)
+{
+    (void)state;
+    begin(2);
+    struct td_request q = {.kind = TD_REQUEST_LEAVE, .id = 6};
+    q.u.leave.group = pair->number;
+    td_communicator_leave(node.core, td_client_find(node.core, NODE_CLIENT), &q);
+    node_run();
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(node_count(TD_MESSAGE_RANK_GONE), 1);
+        node_forget();
+        node.core->now += TD_LOSS_AGAIN_NS - 1;
+        td_communicator_timers(node.core, pair);
+        node_run();
+        assert_int_equal(node_count(TD_MESSAGE_RANK_GONE), 0);
+        node.core->now += 1;
+        td_communicator_timers(node.core, pair);
+        node_run();
+    }
+    struct td_message m = lost(pair);
+    node_message(0, &m); /* without ranks here, the record is freed */
+    for (const struct td_communicator *c = node.core->communicators; c; c = c->next)
+        assert_ptr_not_equal(c, pair);
+    node_end();
+}
+
 static void a_node_outside_of_a_group_does_not_end_it(void **state)
 {
     (void)state;
@@ -428,6 +455,7 @@ int main(void)
         cmocka_unit_test(a_loss_is_believed_from_the_parent_or_from_the_daemon_of_the_rank),
         cmocka_unit_test(a_loss_is_told_to_the_root_by_the_children_above_the_rank),
         cmocka_unit_test(a_parent_whose_session_is_new_hears_of_a_loss_again),
+        cmocka_unit_test(a_loss_is_told_again_until_the_root_answers),
         cmocka_unit_test(a_node_outside_of_a_group_does_not_end_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -549,6 +549,7 @@ void td_communicator_timers(struct td_core *core, struct td_communicator *c)
 {
     if (core->now >= c->resume_at) {
         c->resume_at = TD_TIME_NEVER;
+        c->gone_due = c->gone_due || td_communicator_owes_loss(c);
         td_core_queue(core, &c->task);
     }
     td_core_alarm(core, c->resume_at);

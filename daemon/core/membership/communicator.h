@@ -141,7 +141,8 @@ struct td_communicator {
      * of the group. notice_from: the tree neighbour that sent it */
     bool notice_down, notice_up, notice_all;
     uint32_t notice_from, notified;
-    td_time resume_at; /* when the task goes on, if a link was full; else TD_TIME_NEVER */
+    td_time resume_at; /* when the task goes on, if a link was full, or the root has not answered
+                        * the loss; else TD_TIME_NEVER */
 };
 
 /* td_communicator_create makes the record of a job's group whose membership came from node `from`.

@@ -76,11 +76,15 @@ static void tell_root(struct td_core *core, struct td_communicator *c, const str
     td_core_queue(core, &c->task);
 }
 
+bool td_communicator_owes_loss(const struct td_communicator *c)
+{
+    return c->has_parent && c->losing_error != TD_OK && !td_communicator_broken(c);
+}
+
 void td_communicator_node_back(struct td_core *core, uint32_t node)
 {
     for (struct td_communicator *c = core->communicators; c; c = c->next) {
-        if (!c->has_parent || c->parent != node || c->losing_error == TD_OK ||
-            td_communicator_broken(c))
+        if (c->parent != node || !td_communicator_owes_loss(c))
             continue;
         c->gone_due = true;
         td_core_queue(core, &c->task);
@@ -419,7 +423,9 @@ void td_communicator_stop(struct td_core *core)
 
 /* ---- notices ---- */
 
-/* send_gone sends the loss that the root of the group is to be told. */
+/* send_gone sends the loss that the root of the group is to be told. A node on the way to the root
+ * passes it on and keeps nothing, so it may get lost there: it is sent again until the group is
+ * broken. */
 static void send_gone(struct td_core *core, struct td_communicator *c)
 {
     const struct td_message m = {
@@ -431,8 +437,11 @@ static void send_gone(struct td_core *core, struct td_communicator *c)
                         .of_job = c->losing_of_job,
                         .text = td_core_format(core, "%s", c->losing_text)}};
     c->gone_due = false;
-    if (!td_communicator_broken(c))
-        td_session_send(core, c->parent, &m);
+    if (td_communicator_broken(c))
+        return;
+    td_session_send(core, c->parent, &m);
+    c->resume_at = td_core_after(core, (int64_t)TD_LOSS_AGAIN_NS);
+    td_core_alarm(core, c->resume_at);
 }
 
 /* start_notice fills in the notice of the loss. */

@@ -55,6 +55,10 @@ void td_communicator_stop(struct td_core *core);
  * job); a task sends the message, because a rank may be lost to hundreds of groups at once. */
 void td_communicator_tell_root(struct td_core *core, struct td_communicator *c, uint32_t rank,
                                td_err error, bool of_job, const char *text);
+/* a loss that the root has not answered is told again after 1 s */
+#define TD_LOSS_AGAIN_NS ((td_time)1000000000)
+/* td_communicator_owes_loss returns true if the root of a group has not answered a loss. */
+bool td_communicator_owes_loss(const struct td_communicator *c);
 /* td_communicator_node_back tells a parent again which loss the root is to be told: the message may
  * be lost, or the answer, if nothing there needs this daemon any more. */
 void td_communicator_node_back(struct td_core *core, uint32_t node);
