@@ -200,6 +200,32 @@ static void a_letter_is_read_although_its_sender_has_ended(void **state)
     stop();
 }
 
+/* A letter that was put just before the daemon stops looking may wait for a datagram before it. */
+static void a_letter_is_taken_with_the_datagram_that_it_waits_for(void **state)
+{
+    (void)state;
+    torus_context *other = NULL;
+    torus_group *group = NULL;
+    torus_request *r = NULL;
+    start(2, "");
+    struct client c = join(&other, &group);
+    double begin = seconds();
+    while (c.letters->request.state != 0 && seconds() < begin + SECONDS)
+        sched_yield(); /* until the daemon looks for none */
+    assert_int_equal(torus_ibarrier(group, &r), TORUS_OK);
+    assert_int_equal(torus_wait(r, SECOND / 5), TORUS_PENDING);
+    td_letter_look(&c.letters->request); /* as if it had not stopped yet */
+    c.sent++;                            /* the datagram below */
+    call(&c);
+    assert_int_equal(c.put, 1);
+    raw_send(c.fd, (struct td_request){.kind = TD_REQUEST_CANCEL, .id = 999}, NULL, 0);
+    assert_int_equal(torus_wait(r, 20 * (int64_t)SECOND), TORUS_OK);
+    close(c.fd);
+    torus_close(other);
+    munmap(c.letters, sizeof *c.letters);
+    stop();
+}
+
 static void nonsense_in_letters_disturbs_its_own_connection_only(void **state)
 {
     (void)state;
@@ -259,6 +285,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(calls_and_replies_take_letters_or_the_socket, clean_up),
         cmocka_unit_test_teardown(a_letter_is_read_although_its_sender_has_ended, clean_up),
+        cmocka_unit_test_teardown(a_letter_is_taken_with_the_datagram_that_it_waits_for, clean_up),
         cmocka_unit_test_teardown(nonsense_in_letters_disturbs_its_own_connection_only, clean_up),
         cmocka_unit_test_teardown(clients_get_no_letters_if_the_node_shares_no_memory, clean_up),
     };

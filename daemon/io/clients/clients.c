@@ -354,9 +354,12 @@ bool td_clients_listen(struct td_clients *c, bool listens)
 {
     bool none = true;
     c->listens = listens;
-    for (struct connection *x = c->first_boxed; x; x = x->next_boxed)
-        if (!x->paused && !x->closing)
-            none = td_letterbox_listens(&x->box, listens) && none;
+    for (struct connection *x = c->first_boxed; x; x = x->next_boxed) {
+        bool reads = !x->paused && !x->closing;
+        if (listens && !reads)
+            continue;
+        none = (td_letterbox_listens(&x->box, listens) || !reads) && none;
+    }
     return none;
 }
 
@@ -394,6 +397,8 @@ static void on_poll(uv_poll_t *poll, int error, int events)
     receive(c, id); /* one datagram: most clients wait for its answer, and the loop polls again for
                        the others */
     x = find(c, id);
+    if (x && take_letter(x)) /* it was not due before, and nobody may look for it any more */
+        x = find(c, id);
     if (x && x->closing && (events & UV_DISCONNECT))
         lose(x);
 }
