@@ -20,7 +20,7 @@ from machine import Failure, Machine, enter, until
 
 NODES, DEAD, STOPPED = 16, 6, 11
 BOUND_S = 5
-TIMES = 5
+TIMES = 5 if os.environ.get("TORUS_TEST_LONG", "0") not in ("", "0") else 1
 
 
 def ask(machine, node, *words):
@@ -57,11 +57,12 @@ def main():
         machine.signal(STOPPED, signal.SIGSTOP)
         for command in ("status", "ops", "jobs"):
             times = []
-            for node in [0, 15, 5][:3] * TIMES:
-                if not check(machine, node, command)[0]:
+            for node in [0, 15, 5] * TIMES:
+                all_answer, took = check(machine, node, command)
+                if not all_answer:
                     until(60, lambda node=node, command=command: check(machine, node, command)[0],
                           lambda: f"{command}: a live node never answers in time")
-                times.append(check(machine, node, command)[1])
+                times.append(took)
             text, _ = ask(machine, 0, command)
             for node in (DEAD, STOPPED):
                 if f"! node {node} did not answer" not in text:

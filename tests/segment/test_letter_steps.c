@@ -154,20 +154,24 @@ static int choose(void)
     return choice[at++];
 }
 
+/* prepare makes the context in which a side runs. */
+static void prepare(int side, void (*body)(void))
+{
+    getcontext(&side_context[side]);
+    side_context[side].uc_stack.ss_sp = stack[side];
+    side_context[side].uc_stack.ss_size = STACK;
+    side_context[side].uc_link = &main_context;
+    makecontext(&side_context[side], body, 0);
+}
+
 static void run(void)
 {
-    static void (*const body[SIDES])(void) = {send_all, receive_all};
     memset(&letter, 0, sizeof letter);
     memset(got, 0, sizeof got);
     queued = read_from = received = at = 0;
     asleep = ended[SENDER] = ended[RECEIVER] = false;
-    for (int s = 0; s < SIDES; s++) {
-        getcontext(&side_context[s]);
-        side_context[s].uc_stack.ss_sp = stack[s];
-        side_context[s].uc_stack.ss_size = STACK;
-        side_context[s].uc_link = &main_context;
-        makecontext(&side_context[s], body[s], 0);
-    }
+    prepare(SENDER, send_all);
+    prepare(RECEIVER, receive_all);
     while ((running = choose()) >= 0)
         swapcontext(&main_context, &side_context[running]);
     wrong += received < DATAGRAMS; /* one is lost, and the receiver sleeps */
