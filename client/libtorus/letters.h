@@ -18,7 +18,7 @@ bool tl_letters_put(torus_context *c, const uint8_t *bytes, size_t size);
 void tl_letters_look(torus_context *c);
 bool tl_letters_leave(torus_context *c);
 /* tl_letters_take copies the reply that comes before all datagrams after the first `received` ones
- * to c->letter, and ends the looking. It returns the size; 0: there is none.
+ * to c->letter, and ends the looking. It returns the size; 0: no letter is due.
  * tl_letters_are_due returns true if there is one. */
 size_t tl_letters_take(torus_context *c, uint64_t received);
 bool tl_letters_are_due(const torus_context *c, uint64_t received);

@@ -10,7 +10,7 @@
 struct tl_move;
 
 /* tl_move_new makes the table of a rank for a plan of a redistribution, or returns NULL if memory
- * runs out. `arena` is the one that the plan is in; what is allocated there is freed again. */
+ * runs out. `arena` holds the plan; the function frees what it allocates there. */
 struct tl_move *tl_move_new(const struct td_plan *plan, struct td_arena *arena, uint32_t rank);
 /* tl_move_free accepts NULL. */
 void tl_move_free(struct tl_move *m);

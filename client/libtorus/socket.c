@@ -190,7 +190,7 @@ static int handle_kept(torus_context *c)
 }
 
 /* take_letter handles the reply that has come as a letter before the datagrams after the first
- * `received` ones. It returns TORUS_PENDING if there is none. */
+ * `received` ones. It returns TORUS_PENDING without a letter. */
 static int take_letter(torus_context *c, uint64_t received)
 {
     struct td_reply reply;

@@ -95,7 +95,7 @@ struct td_notices {
     void (*rank_lost)(struct td_core *core, struct td_communicator *communicator, uint32_t rank);
     void (*slot_lost)(struct td_core *core, struct td_communicator *communicator, uint32_t slot);
     void (*slot_silent)(struct td_core *core, struct td_communicator *communicator, uint32_t slot);
-    /* group_made reserves the memory of the group's shrinks. It returns false if there is none. */
+    /* group_made reserves the memory of the group's shrinks. It returns false without memory. */
     bool (*group_made)(struct td_core *core, struct td_communicator *communicator);
     /* group_needed returns true if a shrink still needs the record of a group that is broken.
      * group_freed frees the group's shrink with the group. */

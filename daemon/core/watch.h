@@ -21,12 +21,12 @@ struct td_watch_segment {
  * open segments say are words of their processes. */
 void td_watch_segments(const struct td_core *core, struct td_watch_segment *segment);
 
-/* struct td_watch_now: what is under way at the last step. */
+/* struct td_watch_now: the work under way at the last step. */
 struct td_watch_now {
     struct td_usage usage;
     uint64_t joining;                    /* processes that wait until their job is complete */
     uint64_t waiting, running;           /* operations that wait for ranks, and the others */
-    uint64_t waiting_ns, running_ns;     /* ages of the oldest of each; 0: there is none */
+    uint64_t waiting_ns, running_ns;     /* ages of the oldest of each; 0: none */
     uint64_t peers[TD_PEER_UNKNOWN + 1]; /* other nodes, by enum td_peer_state */
     uint64_t noted[TD_NOTE_KINDS];       /* by enum td_note_kind, since the start */
 };
@@ -43,7 +43,7 @@ struct td_watch_link {
     uint64_t credits;        /* direct fabric: packets that may be sent now */
 };
 /* td_watch_link fills in the first link in use to a node from *node on, and sets *node behind it.
- * It returns false if there is none. */
+ * It returns false without one. */
 bool td_watch_link(const struct td_core *core, uint32_t *node, struct td_watch_link *link);
 
 /* struct td_watch_straggler: a rank of a job for which the ranks of this node waited. */
@@ -62,7 +62,7 @@ struct td_watch_job {
     uint32_t size;
     uint64_t operations,
         waited_ns;       /* by request; the time that its ranks here waited for a last one */
-    uint64_t waiting_ns; /* age of its oldest operation that waits for ranks; 0: there is none */
+    uint64_t waiting_ns; /* age of its oldest operation that waits for ranks; 0: none */
     td_err error;        /* of its first call that failed, or TD_OK; text: the sentence */
     const char *text;
     uint32_t stragglers; /* the ranks that the others waited for longest */

@@ -15,7 +15,7 @@ enum { HOST_BYTES = 128, SHOWN = 4 };
 #define LONG_NS 500000000LL
 #define DEAD_NS 3000000000LL
 
-/* struct judge: what is known of the machine. */
+/* struct judge: the facts from which verdicts follow. */
 struct judge {
     struct ins_machine *m;
     const json_t *peers;

@@ -17,7 +17,7 @@ struct td_letterbox {
 };
 
 /* td_letterbox_make makes the memory for a client of uid, and returns its descriptor, which the
- * caller passes to the client and closes. -1: there is none, or the client has it already. */
+ * caller passes to the client and closes. -1: the node shares no memory, or the client has it. */
 int td_letterbox_make(struct td_letterbox *box, struct td_regions *regions, uint64_t uid);
 void td_letterbox_free(struct td_letterbox *box, struct td_regions *regions);
 /* td_letterbox_listens says whether the daemon looks for letters. It returns false if it was to
