@@ -14,6 +14,7 @@
 #include "letters.h"
 #include "memory.h"
 #include "operator.h"
+#include "patience.h"
 #include "request.h"
 #include "socket.h"
 #include "lock.h"
@@ -21,7 +22,7 @@
 
 /* ---- opening ---- */
 
-static const int64_t HANDSHAKE_NS_MAX = 30 * (int64_t)1000000000;
+static const int64_t HANDSHAKE_NS_MAX = TL_HANDSHAKE_S * (int64_t)1000000000;
 enum { PATHS = 2 };
 
 /* candidates lists the socket paths to try, and returns their number. */
@@ -51,7 +52,7 @@ static int connect_to(const char *path)
     strcpy(address.sun_path, path);
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     /* the kernel's queue of a daemon that accepts no connections may be full */
-    struct timeval most = {.tv_sec = HANDSHAKE_NS_MAX / 1000000000};
+    struct timeval most = {.tv_sec = TL_HANDSHAKE_S};
     struct timeval patience = {.tv_sec = TL_PATIENCE_S};
     if (fd >= 0) {
         setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof most);

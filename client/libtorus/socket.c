@@ -13,20 +13,19 @@
 
 #include "letters.h"
 #include "lock.h"
+#include "patience.h"
 #include "wire/client.h"
 
 enum { MINOR_AT = 5 };    /* the byte of a datagram that has the minor version */
 enum { LOOKS = 16 };      /* for a letter, between two at the socket */
 enum { KEEP_EVERY = 64 }; /* requests; the daemon queues replies to a few hundred */
 
-/* A daemon that has sent nothing for PATIENCE_NS is asked to reply, and given up after the same
- * time again. */
 static const int64_t PATIENCE_NS = TL_PATIENCE_S * (int64_t)1000000000;
 /* A request that every daemon answers at once has so long, even if the daemon answers others. */
-static const int64_t CALL_NS = 12 * TL_PATIENCE_S * (int64_t)1000000000;
+static const int64_t CALL_NS = TL_CALL_S * (int64_t)1000000000;
 
 static const char HUNG[] =
-    "torusd has not replied for 10 s: it is stopped, hangs, or has no processor or memory; this "
+    "torusd has not replied for %d s: it is stopped, hangs, or has no processor or memory; this "
     "process has given up the connection, and its ranks are lost";
 static const char UNANSWERED[] =
     "torusd replies, but has not answered a request in time: this process has given up the "
@@ -93,8 +92,10 @@ static int decode(torus_context *c, const uint8_t *bytes, size_t size, struct td
 
 static int give_up(torus_context *c)
 {
+    char text[sizeof HUNG + 10];
+    snprintf(text, sizeof text, HUNG, TL_SILENCE_S);
     shutdown(c->fd, SHUT_RDWR); /* the daemon sees it when it goes on */
-    return tl_lost(c, TORUS_ERR_TIMEOUT, HUNG);
+    return tl_lost(c, TORUS_ERR_TIMEOUT, text);
 }
 
 /* ask sends a request that every daemon answers at once: the cancellation of no request. If the

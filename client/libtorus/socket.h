@@ -22,10 +22,9 @@ int tl_send_bytes(torus_context *c, const uint8_t *bytes, size_t size, int fd);
  * TORUS_PENDING if none has arrived. */
 int tl_receive(torus_context *c);
 
-/* Each wait for the daemon, with a deadline or without one, ends within 2 * TL_PATIENCE_S if the
+/* Each wait for the daemon, with a deadline or without one, ends within TL_SILENCE_S if the
  * daemon does not reply to anything: the connection is given up with TORUS_ERR_TIMEOUT. A daemon
  * that is late but alive replies to a request that these functions make themselves. */
-enum { TL_PATIENCE_S = 5 };
 
 /* tl_await waits for a reply until `deadline_ns` (CLOCK_MONOTONIC; -1: no limit). It returns
  * TORUS_OK if a reply has arrived (handled or still in the socket), TORUS_PENDING at the deadline.
@@ -34,7 +33,7 @@ int tl_await(torus_context *c, int64_t deadline_ns);
 
 /* tl_call sends a request, waits for its reply as tl_await does, and keeps other replies. It
  * returns the error of the reply. *reply is valid until the next receive. If the deadline passes
- * (-1: 60 s), the connection is given up, whatever else the daemon sends. */
+ * (-1: after TL_CALL_S), the connection is given up, whatever else the daemon sends. */
 int tl_call(torus_context *c, struct td_request *q, int fd, int64_t deadline_ns,
             struct td_reply *reply);
 

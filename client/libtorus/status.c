@@ -2,6 +2,7 @@
 #include "status.h"
 
 #include "deadline.h"
+#include "patience.h"
 #include "socket.h"
 
 int tl_status_page(torus_context *c, uint32_t section, uint64_t cursor, struct td_reply *reply)
@@ -35,15 +36,15 @@ int tl_end_calls(torus_context *c, uint32_t node, const struct td_message_end_ca
 
 int tl_status_next(torus_context *c, uint32_t section, struct tl_listing *l, struct td_reply *reply)
 {
-    enum { PAGES_MAX = 16384, LISTING_S = 30 };
+    enum { PAGES_MAX = 16384 };
     int64_t now_ns = tl_now_ns();
     if (l->pages == 0)
-        l->until_ns = now_ns + LISTING_S * (int64_t)1000000000;
+        l->until_ns = now_ns + TL_LISTING_S * (int64_t)1000000000;
     if (l->pages++ == PAGES_MAX)
         return tl_fail(c, TORUS_ERR_PROTOCOL, "torusd's listing has more than %d pages", PAGES_MAX);
     if (now_ns > l->until_ns)
         return tl_fail(c, TORUS_ERR_TIMEOUT, "torusd has not ended a listing within %d s",
-                       LISTING_S);
+                       TL_LISTING_S);
     int error = tl_status_page(c, section, l->cursor, reply);
     if (error == TORUS_OK)
         l->cursor = reply->u.status.next;

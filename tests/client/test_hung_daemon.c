@@ -20,16 +20,18 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "libtorus/patience.h"
 #include "torus/torus.h"
 #include "wire/client.h"
 
 enum {
-    LIMIT_S = 100, /* of a case */
-    LATE_S = 13,   /* a daemon that is late replies after the library's patience */
+    LIMIT_S = 20 * TL_PATIENCE_S,   /* of a case */
+    LATE_S = 5 * TL_PATIENCE_S / 2, /* a daemon that is late replies after the library's patience */
     RANK = 0,
     SIZE = 2,
     GROUP = 7,
     CANCELS = 20000, /* more than a socket holds */
+    ROUNDS = 13,     /* waits of a daemon that is late */
 };
 #define SECOND ((int64_t)1000000000)
 
@@ -95,10 +97,10 @@ static void serve(const struct script *s, int fd)
         struct pollfd p = {.fd = fd, .events = joined && !s->reads ? 0 : POLLIN};
         struct td_request q;
         const char *why = NULL;
-        int ready = poll(&p, 1, due ? s->late_s * 1000 / 13 : -1);
+        int ready = poll(&p, 1, due ? s->late_s * 1000 / ROUNDS : -1);
         if (ready == 0) {
             static int rounds;
-            if (++rounds < 13)
+            if (++rounds < ROUNDS)
                 continue;
             send_reply(fd, &(struct td_reply){.kind = TD_REPLY_DONE, .id = due, .text = ""});
             due = 0;
@@ -166,8 +168,10 @@ static int open_and_join(bool threads)
  */
 static int gives_up(int error)
 {
+    char words[64];
+    snprintf(words, sizeof words, "has not replied for %d s", TL_SILENCE_S);
     NEED(error == TORUS_ERR_TIMEOUT);
-    NEED(strstr(torus_last_error(context), "has not replied for 10 s"));
+    NEED(strstr(torus_last_error(context), words));
     NEED(torus_barrier(group) == TORUS_ERR_SHUTDOWN || !group);
     torus_close(context);
     return 0;
