@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """kills.py: kill -9 of processes and daemons at random phases of calls, with the default limits.
 
-usage: kills.py BUILD [--kills N] [--seed S] [--nodes N] [--fabric NAME] [--flood] [--kinds K] [--markdown]
+usage: kills.py BUILD [--kills N] [--seed S] [--nodes N] [--fabric NAME] [--flood] [--kinds K]
+       [--fault KIND] [--markdown]
 
 The survivors of a job shrink their group and go on. No call of theirs waits for longer than 1 s after the kill. A kill
 during which a thread of a rank woke more than 100 ms late is repeated and counted, because the processor was busy. Each
@@ -29,6 +30,7 @@ FAULTS = {
     "daemon": "a daemon that stays down",
     "both": "a daemon that stays down, and a process up to 30 ms later",
 }
+SHARES = {"process": 0.3, "processes": 0.15, "parent": 0.15, "restart": 0.15, "daemon": 0.15, "both": 0.1}
 
 
 class Kills:
@@ -38,6 +40,7 @@ class Kills:
         self.machine, self.options = machine, options
         self.job = None
         self.down = []
+        self.share = SHARES if not options.fault else {name: 0 for name in FAULTS} | {options.fault: 1}
         self.found = {name: [] for name in FAULTS}  # (longest wait, time until all go on)
         self.repeated = dict.fromkeys(FAULTS, 0)
         self.slow = []
@@ -77,9 +80,7 @@ class Kills:
 
     def choose(self, draw):
         """Returns the kind of the next fault: one that is due and that the machine is ready for."""
-        kills = self.options.kills
-        share = {"process": 0.3, "processes": 0.15, "parent": 0.15, "restart": 0.15, "daemon": 0.15, "both": 0.1}
-        due = [f for f in FAULTS if len(self.found[f]) < round(share[f] * kills)]
+        due = [f for f in FAULTS if len(self.found[f]) < round(self.share[f] * self.options.kills)]
         votes = time.monotonic() > max(self.machine.started) + VOTES_S
         more = 2 * (len(self.down) + 1) < self.machine.nodes
         apart = [f for f in due if f in ("daemon", "both")]
@@ -188,6 +189,7 @@ def main():
     parser.add_argument("--nodes", type=int, default=9)
     parser.add_argument("--fabric", default="direct")
     parser.add_argument("--kinds", type=int, default=8, help="kinds of calls (player.c); 8: torus_dup, too")
+    parser.add_argument("--fault", choices=FAULTS, help="this kind of fault only")
     parser.add_argument("--flood", action="store_true")
     parser.add_argument("--markdown", action="store_true")
     options = parser.parse_args()
