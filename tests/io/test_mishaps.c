@@ -270,7 +270,7 @@ static void daemon_that_comes_back_serves_new_jobs(void **state)
     (void)state;
     torus_context *c[3];
     torus_group *g[3];
-    start(3, "");
+    start(3, "[limits]\nprogress_timeout = 2s\n"); /* and then all daemons vote */
     join_all(c, g, 3);
     kill(daemon_pid[1], SIGKILL);
     waitpid(daemon_pid[1], NULL, 0);

@@ -4,13 +4,13 @@
 
 usage: run.py TORUSCTL COMPONENT PROGRAM RANKS SHAPE [--taken RANKS] [--fell REASON ...]
               [--mca NAME=VALUE ...] [--environment RANK:NAME=VALUE ...] [--rank RANK:NAME=VALUE ...]
-              [--argument ARGUMENT] [--defaults] [--keep-going] [--stranger RANKS]
+              [--argument ARGUMENT] [--defaults] [--keep-going] [--set SETTING ...] [--stranger RANKS]
 
 SHAPE is `plain`, that of the torus, or `none`: with the component, but without a daemon. The program passes if it
 prints "all is well" and returns 0. With the component, every rank must make calls through torusd, and a call may fall
 back only for the reasons that are given. --taken 0,2: only these ranks use torusd; the others must not. --rank sets a
 parameter of the component on one rank only, --environment a variable. --argument is passed to the program.
---defaults: coll_torus_all is not set. --keep-going: a daemon may end. --stranger 1,2: these ranks use a daemon of
+--defaults: coll_torus_all is not set. --keep-going: a daemon may end. --set: for torusctl emulate. --stranger 1,2: these ranks use a daemon of
 another machine of the same shape.
 """
 import argparse
@@ -89,6 +89,7 @@ def main():
     parser.add_argument("--environment", nargs="*", default=[])
     parser.add_argument("--argument")
     parser.add_argument("--keep-going", action="store_true")
+    parser.add_argument("--set", nargs="*", default=[])
     parser.add_argument("--defaults", action="store_true")
     parser.add_argument("--stranger")
     parser.add_argument("--rank", nargs="*", default=[])
@@ -104,7 +105,8 @@ def main():
         environment.pop("TORUS_SOCKETS", None)
     elif arguments.shape != "plain":
         command = [arguments.torusctl, "emulate", arguments.shape, "--ranks", "1",
-                   *(["--keep-going"] if arguments.keep_going else []), "--", *command]
+                   *(["--keep-going"] if arguments.keep_going else []),
+                   *[word for setting in arguments.set for word in ("--set", setting)], "--", *command]
     if arguments.stranger:
         command = [arguments.torusctl, "emulate", arguments.shape, "--ranks", "1", "--", "sh", "-c",
                    'export STRANGER=$TORUS_SOCKET; exec "$@"', "sh", *command]

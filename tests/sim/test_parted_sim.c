@@ -360,7 +360,7 @@ static void calls_go_on_inside_the_parts_and_after_healing(void **unused)
 {
     (void)unused;
     for (uint64_t number = 0; number < SMALL; number++)
-        if (seeds_pick(number, 17) && (seeds_long() || number % 5 == 0))
+        if (seeds_pick(number, 17) && (seeds_long() || number % 11 == 0))
             run_small(number);
 }
 
@@ -402,7 +402,7 @@ static void run_random(uint64_t seed)
 static void calls_meet_again_after_any_cuts(void **unused)
 {
     (void)unused;
-    seeds_run(run_random, 200, 15, 20000);
+    seeds_run(run_random, 100, 15, 20000);
 }
 
 int main(void)
