@@ -63,6 +63,80 @@ class Mishaps(unittest.TestCase):
         """)
         self.assertEqual(lines, ["ended", "ended"])
 
+    def test_interrupts_end_waits_for_the_daemon(self):
+        """Ctrl-C ends each call that waits while the daemon of the node is stopped. The daemon then
+        goes on, and so do the calls."""
+        lines = self.run_ranks("""
+            import socket, struct
+            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+                s.connect(os.environ["TORUS_SOCKET"])
+                daemon, = struct.unpack_from("i", s.getsockopt(socket.SOL_SOCKET,
+                                                               socket.SO_PEERCRED, 12))
+            x, y = np.ones(1), np.zeros(1)
+            delays = {}
+
+            def interrupt():
+                global sent
+                sent = time.monotonic()
+                os.kill(os.getpid(), signal.SIGINT)
+
+            def attempt(name, call):
+                os.kill(daemon, signal.SIGSTOP)
+                threading.Timer(0.1, interrupt).start()
+                try:
+                    call()
+                    print(name, "has not waited")
+                except KeyboardInterrupt:
+                    late = time.monotonic() - sent
+                    delays[name] = min(late, delays.get(name, late))
+                finally:
+                    os.kill(daemon, signal.SIGCONT)
+
+            numbers = iter(range(100))
+            def join_another():
+                torus.Job(f"another {next(numbers)}", rank=0, size=1)
+
+            def leave():
+                with torus.Job(f"left {next(numbers)}", rank=0, size=1) as left:
+                    os.kill(daemon, signal.SIGSTOP)
+                    left.empty(1 << 23, "u1")
+
+            with torus.Job() as job:
+                small = torus.empty(1)  # its region has room for copies of plain memory
+                for _ in range(3):
+                    attempt("Job", join_another)
+                    attempt("with", lambda: (os.kill(daemon, signal.SIGCONT), leave()))
+                    attempt("init", lambda: job.Allreduce_init(x, y))
+                    attempt("empty", lambda: torus.empty(1 << 22))
+                    attempt("Split", lambda: job.Split(0))
+                    attempt("Dup", job.Dup)
+                    attempt("Shrink", job.Shrink)
+                    attempt("Barrier", job.Barrier)
+                    attempt("bcast", lambda: job.allgather(1))
+                    attempt("waitall", lambda: torus.waitall([job.Ibarrier(), job.Ibarrier()]))
+                    attempt("waitany", lambda: torus.waitany([job.Ibarrier(), job.Ibarrier()]))
+                    attempt("DistArray", lambda: torus.DistArray((8, 9 + next(numbers))).T)
+                call = job.Allreduce_init(x, y)
+                call.start().wait()
+            assert y == 1 and len(delays) == 12 and max(delays.values()) < 0.2, delays
+            print("ended")
+        """, ranks=1)
+        self.assertEqual(lines, ["ended"])
+
+    def test_the_creation_of_a_persistent_call_does_not_wait_for_other_ranks(self):
+        lines = self.run_ranks("""
+            with torus.Job() as job:
+                first, total = job.Dup(), np.zeros(1)
+                if job.rank == 0:
+                    call = job.Allreduce_init(np.ones(1), total)
+                first.Barrier()  # rank 1 has not initialized
+                if job.rank == 1:
+                    call = job.Allreduce_init(np.ones(1), total)
+                call.start().wait()
+                print(total[0])
+        """)
+        self.assertEqual(lines, ["2.0", "2.0"])
+
     def test_interrupts_at_any_moment_break_nothing(self):
         lines = self.run_ranks("""
             import random

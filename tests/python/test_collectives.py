@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every collective with buffers, in three forms, against NumPy."""
+import inspect
+
 import numpy as np
 
 import torus
@@ -22,25 +24,32 @@ class Collectives(RankTest):
         whole = self.random.integers(0, 3, (self.size, count)).astype(dtype)
         return whole + np.array(1j, dtype) * whole[::-1] if np.dtype(dtype).kind == "c" else whole
 
-    def three(self, name, send, recv, expected, **named):
-        """Makes a call in its three forms; recv is a buffer, or a list that begins with one."""
-        target = recv[0] if isinstance(recv, list) else recv
-        first = None if target is None else target.copy()
+    def three(self, name, send, recv, expected, group=None, **named):
+        """Makes a call in its three forms; recv is a buffer, a list that begins with one, or the
+        blocks of a w call."""
+        blocks = name.endswith("w")
+        targets = [b for b in recv if b is not None] if blocks else [
+            recv[0] if isinstance(recv, list) else recv]
+        targets = [t for t in targets if t is not None]
+        first = [t.copy() for t in targets]
+
+        def again():
+            for target, values in zip(targets, first):
+                target[...] = values
+
         for form in ("{}", "I{}", "{}_init"):
-            method = getattr(self.job, form.format(name.lower() if form[0] == "I" else name))
-            arguments = [send] if recv is None and name == "Bcast" else [send, recv]
-            if target is not None:
-                target[...] = first
-            done = method(*arguments, **named)
+            method = getattr(group or self.job, form.format(name.lower() if form[0] == "I" else name))
+            again()
+            done = method(send, recv, **named)
             if form == "I{}":
                 done.wait()
             elif form == "{}_init":
                 done.start().wait()
-                if target is not None:
-                    target[...] = first
+                again()
                 done.start().wait()
             if expected is not None:
-                np.testing.assert_array_equal(target, expected)
+                for target, values in zip(targets, expected if blocks else [expected]):
+                    np.testing.assert_array_equal(target, values)
 
     def test_reductions_of_all_types_and_operators(self):
         for dtype in DTYPES:
@@ -151,6 +160,139 @@ class Collectives(RankTest):
         expected = np.concatenate([np.full(n, 10 * r + rank) for r, n in enumerate(take)])
         self.three("Alltoallv", [send, table[rank]], [np.zeros_like(expected), take], expected)
 
+    def test_alltoallw_moves_blocks_of_any_strides(self):
+        """The transposition of a distributed matrix: columns of one layout are rows of the other."""
+        size, rank = self.size, self.rank
+        whole = self.random.normal(size=(2 * size, 3 * size))
+        mine, columns = slice(2 * rank, 2 * rank + 2), np.split(np.arange(3 * size), size)
+        for make in (np.zeros, torus.empty):
+            rows, turned = make((2, 3 * size)), make((3, 2 * size))
+            rows[:] = whole[mine]
+            send = [rows[:, c[0]:c[0] + 3] for c in columns]
+            recv = [turned[:, 2 * r:2 * r + 2].T for r in range(size)]  # not contiguous
+            expected = [whole[2 * r:2 * r + 2, columns[rank]] for r in range(size)]
+            self.three("Alltoallw", send, recv, expected)
+            np.testing.assert_array_equal(rows, whole[mine])
+            flat = make((size, 2, 3))  # contiguous: used in place
+            self.three("Alltoallw", send, list(flat), expected)
+            back = make((2, 3 * size))  # backwards
+            self.three("Alltoallw", flat, [back[::-1, 3 * r:3 * r + 3] for r in range(size)], None)
+
+    def test_alltoallw_moves_blocks_of_any_types(self):
+        size, rank = self.size, self.rank
+        kinds = ["f8", "i4", "c8", "b1", "u2"]
+        shared = torus.empty(8)  # blocks in memory of several kinds
+
+        def block(source, target):
+            """Returns what a rank sends to another one; None: nothing."""
+            count = (source + 2 * target) % 4
+            return np.arange(count).astype(kinds[(source + target) % 5]) if count else None
+
+        send = [block(rank, r) for r in range(size)]
+        recv = [None if b is None else np.zeros_like(b) for b in (block(r, rank) for r in range(size))]
+        if recv[0] is not None and recv[0].dtype == "f8":
+            recv[0] = shared[:recv[0].size]
+        self.three("Alltoallw", send, recv, [b for b in (block(r, rank) for r in range(size))
+                                             if b is not None])
+        exchanged = [np.full((2, 2), 10.0 * rank + r)[:, ::-1] for r in range(size)]
+        self.job.Alltoallw(torus.IN_PLACE, exchanged)
+        for r, array in enumerate(exchanged):
+            self.assertTrue((array == 10 * r + rank).all())
+        self.job.Alltoallw([None] * size, [None] * size)
+
+    def test_neighbours_of_different_counts_and_types(self):
+        size, rank = self.size, self.rank
+        before, after = (rank - 1) % size, (rank + 1) % size
+        ring = {"sources": [before, after], "destinations": [after, before]}
+        mine = np.full(rank + 1, float(rank))
+        expected = np.concatenate([np.full(n + 1, float(n)) for n in (before, after)])
+        self.three("Neighbor_allgatherv", mine, [np.zeros_like(expected), [before + 1, after + 1]],
+                   expected, **ring)
+        send = [np.array([[rank, 1], [rank, 2]], "i2")[:, 0], np.full(3, rank, "f4")]
+        recv = [np.zeros((3, 2), "i2")[:2, 0], np.zeros((3, 3), "f4")[:, 1]]
+        self.three("Neighbor_alltoallw", send, recv, [[before] * 2, [after] * 3], **ring)
+        with self.job.Create_cart([size]) as line:  # the entries of missing neighbours count
+            near = [r for r in (rank - 1, rank + 1) if 0 <= r < size]
+            counts = [2 if 0 <= r < size else 1 for r in (rank - 1, rank + 1)]
+            expected = np.full(sum(counts), -1.0)
+            for r in near:
+                expected[(0 if r < rank else counts[0]):][:2] = r
+            got = np.full(sum(counts), -1.0)
+            self.three("Neighbor_allgatherv", np.full(2, float(rank)), [got, counts], expected,
+                       group=line)
+            send = np.arange(sum(counts)) + 10.0 * rank
+            self.three("Neighbor_alltoallv", [send, counts], [got, counts], None, group=line)
+            if rank + 1 < size:  # its lower block
+                self.assertEqual(list(got[counts[0]:]), [10.0 * rank + 10, 10.0 * rank + 11])
+            blocks = [np.zeros(1) if 0 <= r < size else None for r in (rank - 1, rank + 1)]
+            self.three("Neighbor_alltoallw", [np.array([float(rank)])] * 2, blocks, near, group=line)
+
+    def test_grids(self):
+        size, rank = self.size, self.rank
+        dims = torus.Compute_dims(size, 2)
+        grid = self.job.Create_cart(dims, periods=[True, False])
+        at = list(np.unravel_index(rank, dims))
+        self.assertEqual(grid.Get_topo(), (dims, [True, False], at))
+        self.assertEqual(grid.Get_cart_rank([at[0] + dims[0], at[1]]), rank)
+        up = (at[0] + 1) % dims[0], at[1]
+        self.assertEqual(grid.Shift(0, 1)[1], np.ravel_multi_index(up, dims))
+        self.assertEqual(grid.Shift(1, dims[1]), (None, None))
+        with self.assertRaisesRegex(ValueError, "coords"):
+            grid.Get_cart_rank([0, dims[1]])
+        twin = grid.Dup()
+        got = np.full(4, -1)
+        twin.Neighbor_allgather(np.array([rank]), got)
+        self.assertEqual([None if r < 0 else int(r) for r in got],
+                         [r for axis in (0, 1) for r in grid.Shift(axis, 1)])
+        row = grid.Sub([False, True])
+        self.assertEqual((row.dims, row.periods, row.coords), ([dims[1]], [False], [at[1]]))
+        self.assertEqual(row.allgather(rank), [at[0] * dims[1] + j for j in range(dims[1])])
+        for group in (row, twin, grid):
+            group.Free()
+        few = self.job.Create_cart([max(1, size - 1)])
+        self.assertEqual(few is None, rank == size - 1 and size > 1)
+        if few:
+            few.Free()
+        graph = self.job.Create_dist_graph_adjacent([(rank + 1) % size] * 2, [(rank - 1) % size] * 2)
+        self.assertEqual(graph.neighbor_alltoall([rank, -rank]),
+                         [(rank + 1) % size, -((rank + 1) % size)])
+        graph.Free()
+
+    def test_mpi4py_spelling(self):
+        """The collectives of mpi4py 4.0 and their arguments, without `info`."""
+        calls = {"Barrier": "", "Bcast": "buf root", "Gather": "sendbuf recvbuf root",
+                 "Reduce": "sendbuf recvbuf op root", "Reduce_scatter": "sendbuf recvbuf recvcounts op"}
+        calls.update({n: "sendbuf recvbuf root" for n in ("Gatherv", "Scatter", "Scatterv")})
+        calls.update({n: "sendbuf recvbuf op" for n in ("Allreduce", "Reduce_scatter_block", "Scan",
+                                                        "Exscan")})
+        calls.update({n: "sendbuf recvbuf" for n in (
+            "Allgather Allgatherv Alltoall Alltoallv Alltoallw Neighbor_allgather Neighbor_allgatherv "
+            "Neighbor_alltoall Neighbor_alltoallv Neighbor_alltoallw").split()})
+        calls = {form.format(n if form[0] == "{" else n.lower()): a for n, a in calls.items()
+                 for form in ("{}", "I{}", "{}_init")}
+        calls.update({"barrier": "", "bcast": "obj root", "gather": "sendobj root",
+                      "scatter": "sendobj root", "allgather": "sendobj", "alltoall": "sendobj",
+                      "reduce": "sendobj op root", "allreduce": "sendobj op", "scan": "sendobj op",
+                      "exscan": "sendobj op", "neighbor_allgather": "sendobj",
+                      "neighbor_alltoall": "sendobj"})
+        for name, arguments in calls.items():
+            ours = [p for p in inspect.signature(getattr(torus.Group, name)).parameters][1:]
+            extra = "dims periods sources destinations named".split()
+            self.assertEqual([p for p in ours if p not in extra], arguments.split(), name)
+        x, total = np.ones(1), np.zeros(1)
+        call = self.job.Allreduce_init(x, total)
+        call.Wait()
+        call.Start()
+        call.Wait()
+        self.assertTrue(call.Test() and total[0] == self.size)
+        call.Free()
+        with self.assertRaises(torus.ShutdownError):
+            call.Start()
+        requests = [self.job.Ibarrier(), self.job.Ibarrier()]
+        self.assertIn(torus.Request.Waitany(requests), (0, 1))
+        torus.Request.Waitall(requests)
+        self.assertTrue(torus.Request.Testall(requests))
+
     def test_neighbours(self):
         size, rank = self.size, self.rank
         side = int(size ** 0.5)
@@ -186,6 +328,8 @@ class Collectives(RankTest):
         with self.assertRaises(torus.ShutdownError):
             half.Barrier()
         self.assertIsNone(self.job.Split(None))
+        for _ in range(20):  # a rank that frees at once disturbs none that is late
+            self.job.Split(0).Free()
         twin, shrunk = self.job.Dup(), self.job.Shrink()
         self.assertEqual((twin.size, twin.rank, shrunk.size), (self.size, self.rank, self.size))
         twin.set_reproducible("any placement")

@@ -56,6 +56,15 @@ class Transforms(RankTest):
     def complex(self, *shape):
         return self.real(*shape) + 1j * self.real(*shape)
 
+    def test_no_name_is_forgotten(self):
+        """Names of numpy.fft and scipy.fft that are no transforms of arrays, or are not supported:
+        docs/python.md names them."""
+        out = {"fht", "ifht", "fhtoffset", "next_fast_len", "prev_fast_len", "set_workers", "get_workers",
+               "set_backend", "skip_backend", "set_global_backend", "register_backend"}
+        theirs = {n for m in (np.fft, scipy.fft) for n in getattr(m, "__all__", dir(m))
+                  if callable(getattr(m, n)) and n[0] != "_"}
+        self.assertEqual(theirs - out - {"test"}, set(torus.fft.__all__))
+
     def test_names_and_arguments(self):
         """The arguments that numpy and scipy have in common with ours have the same order."""
         for name in torus.fft.__all__:
@@ -72,9 +81,9 @@ class Transforms(RankTest):
         z, r = self.complex(9, 12), self.real(9, 12)
         for norm in NORMS:
             for name in ("fft", "ifft", "fft2", "ifft2", "fftn", "ifftn", "irfft", "irfftn", "hfft",
-                         "irfft2"):
+                         "irfft2", "hfft2", "hfftn"):
                 self.check(name, z, norm=norm)
-            for name in ("rfft", "rfft2", "rfftn", "ihfft"):
+            for name in ("rfft", "rfft2", "rfftn", "ihfft", "ihfft2", "ihfftn"):
                 self.check(name, r, norm=norm)
             self.check("fft2", z, norm=norm, module=np.fft)
             self.check("hfft", z, norm=norm, module=np.fft)
@@ -92,6 +101,8 @@ class Transforms(RankTest):
             self.check("fftn", z, axes=axes)
             self.check("rfftn", r, axes=axes)
             self.check("irfftn", z, axes=axes)
+            self.check("hfftn", z, axes=axes)
+            self.check("ihfftn", r, axes=axes)
             self.check("dstn", r, axes=axes)
 
     def test_layouts(self):
@@ -125,6 +136,8 @@ class Transforms(RankTest):
         self.check("fft2", z, s=(4, 9))
         self.check("irfft2", z, s=(8, 11))
         self.check("rfftn", r, s=(5, 10))
+        self.check("hfft2", z, s=(8, 11))
+        self.check("ihfftn", r, s=(5, 10))
         self.check("fftn", self.complex(3, 4, 5), s=(6, 2))
 
     def test_real_to_real(self):

@@ -99,6 +99,56 @@ class Mistakes(RankTest):
         shared = torus.empty(6)
         self.refused(torus.InvalidError, "", self.job.Allreduce, shared[:4], shared[2:])
 
+    def test_blocks(self):
+        """The w calls."""
+        job, size = self.job, self.job.size
+        good, whole = [np.zeros(2)] * size, np.zeros((2, 2 * size))
+        columns = [whole[:, 2 * r:2 * r + 2] for r in range(size)]
+        self.refused(TypeError, "list of arrays", job.Alltoallw, job, columns)
+        self.refused(ValueError, "blocks", job.Alltoallw, good + good, columns)
+        self.refused(TypeError, r"sendbuf\[0\].*no type", job.Alltoallw,
+                     [np.zeros(2, "M8[s]")] * size, columns)
+        self.refused(TypeError, "byte order", job.Alltoallw, [np.zeros(2, ">f8")] * size, columns)
+        self.refused(TypeError, "no buffer", job.Alltoallw, [1.0] * size, columns)
+        self.refused(TypeError, "scalar", job.Alltoallw, good, [np.float64(1)] * size)
+        fixed = np.zeros((2, 2 * size))
+        fixed.flags.writeable = False
+        self.refused(ValueError, "read-only", job.Alltoallw, good, np.split(fixed, size, axis=1))
+        windows = np.lib.stride_tricks.as_strided(whole, (size, 4), (8, 8), writeable=True)
+        if size > 1:
+            self.refused(ValueError, r"recvbuf\[0\] and recvbuf\[1\] overlap", job.Alltoallw, good,
+                         [whole[0, :2]] * size)
+            self.refused(ValueError, "overlap each other", job.Alltoallw, good, [windows] * size)
+        self.refused(ValueError, "sendbuf.*overlap", job.Alltoallw,
+                     [whole[:, 2 * r] for r in range(size)], columns)
+        self.refused(ValueError, "in place", job.Neighbor_alltoallw, torus.IN_PLACE, [None, None],
+                     dims=[size])
+        self.refused(TypeError, "Create_cart", job.Neighbor_alltoallw, [None], [None])
+
+    def test_grids(self):
+        job, size = self.job, self.job.size
+        self.refused(ValueError, "points", job.Create_cart, [size + 1])
+        self.refused(ValueError, "positive", job.Create_cart, [0])
+        self.refused(ValueError, "positive", job.Create_cart, [size], [True, True])
+        self.refused(ValueError, "root", job.Create_dist_graph_adjacent, [size], [])
+        self.refused(ValueError, "no grid", torus.Compute_dims, 6, [4, 0])
+
+    def test_a_persistent_call_starts_once_at_a_time(self):
+        """Its packed source stays as it was."""
+        group, last = self.job.Dup(), self.job.size - 1
+        send, recv = np.zeros((self.job.size, 2)), np.zeros((self.job.size, 2))
+        call = group.Alltoallw_init(list(send[:, ::-1]), list(recv[:, ::-1]))  # packed
+        if self.job.rank != last:
+            call.start()
+            send += 1
+            self.refused(torus.BusyError, "in flight", call.start)
+        self.job.Barrier()
+        if self.job.rank == last:
+            call.start()
+        call.wait()
+        self.assertTrue((recv == 0).all())
+        group.Free()
+
     def test_lifetime(self):
         """The request holds the memory of its buffers: it cannot be unmapped or resized."""
         group, last = self.job.Dup(), self.job.size - 1

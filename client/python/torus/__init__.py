@@ -45,7 +45,8 @@ from .files import load, save
 from .group import Group, Persistent
 from .job import Job, current, empty
 from .operators import (BAND, BOR, BXOR, LAND, LOR, LXOR, MAX, MAXLOC, MIN, MINLOC, PROD, SUM, Op)
-from .requests import Request, waitall
+from .requests import Request, waitall, waitany
+from .topologies import CartGroup, Compute_dims, GraphGroup
 
 __version__ = _text(_lib.TORUS_VERSION_NUMBER)
 __all__ = [name for name in dir() if not name.startswith("_")]

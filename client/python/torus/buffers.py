@@ -50,6 +50,7 @@ def pair_dtype(value: Any) -> np.dtype:
     return np.dtype([("value", value), ("place", np.int32)], align=True)
 
 
+BYTE = lib.TORUS_BYTE
 _TYPES = {np.dtype(name): number for name, number in _NAMES.items()}
 _TYPES.update({pair_dtype(name): number for name, number in _PAIRS.items()})
 
@@ -92,8 +93,8 @@ def _as_array(obj: Any, what: str) -> np.ndarray:
     return np.asarray(view)
 
 
-def check(obj: Any, what: str, writable: bool) -> Buffer:
-    """Returns the buffer of an array, or raises TypeError or ValueError that names `what`."""
+def elements(obj: Any, what: str, writable: bool) -> Tuple[np.ndarray, int]:
+    """Returns the array of a buffer, with any strides, and the library's number of its type."""
     if writable and isinstance(obj, np.generic):
         raise TypeError(f"{what}: a NumPy scalar is a copy, and the call writes it: pass an array, such "
                         "as x[i:i + 1] instead of x[i]")
@@ -102,14 +103,26 @@ def check(obj: Any, what: str, writable: bool) -> Buffer:
         number = type_number(array.dtype)
     except TypeError as error:
         raise TypeError(f"{what}: {error}") from None
+    return array, number
+
+
+def check_writable(array: np.ndarray, what: str) -> None:
+    """Raises ValueError that names `what` if the array is read-only."""
+    if not array.flags.writeable:
+        raise ValueError(f"{what}: the array is read-only, and the call writes it")
+
+
+def check(obj: Any, what: str, writable: bool) -> Buffer:
+    """Returns the buffer of an array, or raises TypeError or ValueError that names `what`."""
+    array, number = elements(obj, what, writable)
     if not array.flags.c_contiguous:
         raise ValueError(f"{what}: the elements are not contiguous in C order (shape "
                          f"{array.shape}, strides {array.strides}): pass a copy, such as "
                          "numpy.ascontiguousarray(x)")
     if not array.flags.aligned:
         raise ValueError(f"{what}: the elements are not aligned to their size: pass a copy")
-    if writable and not array.flags.writeable:
-        raise ValueError(f"{what}: the array is read-only, and the call writes it")
+    if writable:
+        check_writable(array, what)
     if array.size == 0:
         return Buffer(ffi.NULL, 0, number, array)
     held = ffi.from_buffer(array, require_writable=writable)
@@ -160,9 +173,10 @@ def _integers(values: Any, name: str, size: int, what: str) -> List[int]:
     return listed
 
 
-def parts(spec: Any, what: str, writable: bool, size: int) -> Parts:
+def parts(spec: Any, what: str, writable: bool, size: int, placed: bool = False) -> Parts:
     """Returns the buffer of [array, counts], [array, counts, places] or [array, (counts, places)],
-    with `size` parts that lie inside of the array; parts that are written must not overlap."""
+    with `size` parts that lie inside of the array; parts that are written must not overlap.
+    `placed`: parts without places are contiguous, also where the library ignores some of them."""
     if not isinstance(spec, (list, tuple)) or len(spec) not in (2, 3):
         raise TypeError(f"{what}: pass [array, counts] or [array, counts, places]")
     array, *rest = spec
@@ -178,8 +192,8 @@ def parts(spec: Any, what: str, writable: bool, size: int) -> Parts:
     _inside(buffer, counts, at, what)
     if writable and places is not None:
         _disjoint(counts, at, what)
-    return Parts(buffer, ffi.new("size_t []", counts),
-                 ffi.NULL if places is None else ffi.new("ptrdiff_t []", places))
+    return Parts(buffer, ffi.new("size_t []", counts or [0]),
+                 ffi.NULL if places is None and not placed else ffi.new("ptrdiff_t []", at or [0]))
 
 
 def _places(values: Any, counts: Sequence[int], size: int, what: str) -> List[int]:

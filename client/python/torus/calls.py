@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
 
 from ._torus import ffi, lib
-from . import buffers
+from . import blocks, buffers
 from .buffers import Buffer, destination, in_place, same_count, same_type, source
 from .operators import bind
 
@@ -25,6 +25,7 @@ class Call(NamedTuple):
     keep: Sequence[Any]
     finish: Optional[Callable[[], Any]] = None
     free: Callable[[], None] = lambda: None
+    begin: Callable[[], None] = lambda: None  # before each start
 
 
 def barrier(_group: Any) -> Call:
@@ -214,11 +215,11 @@ def allgatherv(group: Any, send: Any, recv: Any) -> Call:
 
 def _two_lists(name: str, send: Any, recv: Any, sizes: Tuple[int, int],
                first: Tuple[Any, ...] = ()) -> Call:
-    d = buffers.parts(recv, "recvbuf", True, sizes[1])
+    d = buffers.parts(recv, "recvbuf", True, sizes[1], bool(first))
     if in_place(send):
         s, lists = None, (HERE, NOTHING, NOTHING)
     else:
-        s = buffers.parts(send, "sendbuf", False, sizes[0])
+        s = buffers.parts(send, "sendbuf", False, sizes[0], bool(first))
         same_type(s.buffer, d.buffer)
         lists = (s.buffer.pointer, s.counts, s.places)
     return Call(name, (*first, *lists, d.buffer.pointer, d.counts, d.places, d.buffer.type),
@@ -228,6 +229,25 @@ def _two_lists(name: str, send: Any, recv: Any, sizes: Tuple[int, int],
 def alltoallv(group: Any, send: Any, recv: Any) -> Call:
     """Alltoallv."""
     return _two_lists("alltoallv", send, recv, (group.size, group.size))
+
+
+def _typed_lists(group: Any, name: str, send: Any, recv: Any, sizes: Tuple[int, int],
+                 first: Tuple[Any, ...] = ()) -> Call:
+    """A call with a type for each block: alltoallw, and that of neighbours."""
+    d = blocks.make(group.context, recv, "recvbuf", True, sizes[1])
+    if in_place(send):
+        s, lists = d, (HERE, NOTHING, NOTHING, NOTHING)
+    else:
+        s = blocks.make(group.context, send, "sendbuf", False, sizes[0])
+        lists = (s.pointer, s.counts, s.places, s.types)
+    blocks.check_overlap(None if s is d else s, d)
+    return Call(name, (*first, *lists, d.pointer, d.counts, d.places, d.types), [s, d, first],
+                d.store, begin=s.load or (lambda: None))
+
+
+def alltoallw(group: Any, send: Any, recv: Any) -> Call:
+    """Alltoallw."""
+    return _typed_lists(group, "alltoallw", send, recv, (group.size, group.size))
 
 
 def _grid(group: Any, dims: Sequence[int], periods: Any) -> Any:
@@ -269,9 +289,13 @@ class Edges(NamedTuple):
 
 
 def edges(group: Any, dims: Any, periods: Any, sources: Any, destinations: Any) -> Edges:
-    """Returns the neighbours in a grid, or the given ones."""
+    """Returns the neighbours in a grid, or the given ones; without both, those of the group."""
+    if dims is None and sources is None and destinations is None:
+        dims, periods, sources, destinations = group.neighbourhood or (None, None, None, None)
     if (dims is None) == (sources is None or destinations is None):
-        raise TypeError("pass dims (and periods) of a grid, or sources and destinations of a graph")
+        raise TypeError("the neighbours are unknown: make a group by Create_cart or "
+                        "Create_dist_graph_adjacent, or pass dims (and periods) of a grid, or "
+                        "sources and destinations of a graph")
     if dims is not None:
         grid = _grid(group, dims, periods)
         return Edges("neighbour", grid, 2 * grid.dimensions, 2 * grid.dimensions, grid)
@@ -280,18 +304,37 @@ def edges(group: Any, dims: Any, periods: Any, sources: Any, destinations: Any) 
 
 
 def neighbours(group: Any, kind: str, send: Any, recv: Any, e: Edges) -> Call:
-    """Neighbor_allgather, Neighbor_alltoall and Neighbor_alltoallv."""
+    """Neighbor_allgather, Neighbor_allgatherv, Neighbor_alltoall, Neighbor_alltoallv and
+    Neighbor_alltoallw: `kind` is the end of the name."""
     if in_place(send) or in_place(recv):
         raise ValueError("exchanges with neighbours are not done in place")
-    name = f"{e.name}_{kind}"
-    if kind == "alltoallv":
-        call = _two_lists(name, send, recv, (e.destinations, e.sources), (e.pointer,))
-        return call._replace(keep=[*call.keep, e])
+    make = {"allgatherv": _neighbour_allgatherv, "alltoallv": _neighbour_alltoallv,
+            "alltoallw": _neighbour_alltoallw}.get(kind, _neighbour_blocks)
+    call = make(group, f"{e.name}_{kind}", send, recv, e)
+    return call._replace(keep=[*call.keep, e])
+
+
+def _neighbour_allgatherv(_group: Any, name: str, send: Any, recv: Any, e: Edges) -> Call:
+    s, d = source(send), buffers.parts(recv, "recvbuf", True, e.sources, True)
+    same_type(s, d.buffer)
+    return Call(name, (e.pointer, s.pointer, s.count, d.buffer.pointer, d.counts, d.places, s.type),
+                [s, d])
+
+
+def _neighbour_alltoallv(_group: Any, name: str, send: Any, recv: Any, e: Edges) -> Call:
+    return _two_lists(name, send, recv, (e.destinations, e.sources), (e.pointer,))
+
+
+def _neighbour_alltoallw(group: Any, name: str, send: Any, recv: Any, e: Edges) -> Call:
+    return _typed_lists(group, name, send, recv, (e.destinations, e.sources), (e.pointer,))
+
+
+def _neighbour_blocks(_group: Any, name: str, send: Any, recv: Any, e: Edges) -> Call:
     s, d = source(send), destination(recv)
     same_type(s, d)
-    out = e.destinations if kind == "alltoall" else 1
+    out = e.destinations if name.endswith("alltoall") else 1
     count = s.count // out if out else (d.count // e.sources if e.sources else 0)
     same_count(s.count, count * out, "sendbuf", f"{out} equal blocks")
     same_count(d.count, count * e.sources, "recvbuf",
                f"{e.sources} blocks of {count} elements, one from each neighbour")
-    return Call(name, (e.pointer, s.pointer, d.pointer, count, s.type), [s, d, e])
+    return Call(name, (e.pointer, s.pointer, d.pointer, count, s.type), [s, d])

@@ -25,8 +25,9 @@ from .distarray import DistArray, _like
 from .reductions import axes_of, whole_along
 
 __all__ = ["fft", "ifft", "fft2", "ifft2", "fftn", "ifftn", "rfft", "irfft", "rfft2", "irfft2",
-           "rfftn", "irfftn", "hfft", "ihfft", "dct", "idct", "dst", "idst", "dctn", "idctn", "dstn",
-           "idstn", "fftshift", "ifftshift", "fftfreq", "rfftfreq"]
+           "rfftn", "irfftn", "hfft", "ihfft", "hfft2", "ihfft2", "hfftn", "ihfftn",
+           "dct", "idct", "dst", "idst", "dctn", "idctn", "dstn", "idstn", "fftshift",
+           "ifftshift", "fftfreq", "rfftfreq"]
 
 Axes = Union[None, int, Sequence[int]]
 _COMPLEX = lib.TORUS_TRANSFORM_COMPLEX
@@ -251,16 +252,41 @@ def irfft(x: DistArray, n: Optional[int] = None, axis: int = -1, norm: Optional[
 _SWAPPED = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
 
 
+def hfftn(x: DistArray, s: Any = None, axes: Axes = None, norm: Optional[str] = None, *,
+          layout: Optional[str] = None) -> DistArray:
+    """The transform of a signal with Hermitian symmetry: real numbers. `s` has the lengths of the
+    result; by default the last one is even."""
+    return irfftn(_checked(x).conj(), s, axes, _SWAPPED.get(norm, norm), layout=layout)
+
+
+def ihfftn(x: DistArray, s: Any = None, axes: Axes = None, norm: Optional[str] = None, *,
+           layout: Optional[str] = None) -> DistArray:
+    """The inverse of hfftn."""
+    return rfftn(x, s, axes, _SWAPPED.get(norm, norm), layout=layout).conj()
+
+
+def hfft2(x: DistArray, s: Any = None, axes: Axes = (-2, -1), norm: Optional[str] = None, *,
+          layout: Optional[str] = None) -> DistArray:
+    """hfftn along the last two axes."""
+    return hfftn(x, s, axes, norm, layout=layout)
+
+
+def ihfft2(x: DistArray, s: Any = None, axes: Axes = (-2, -1), norm: Optional[str] = None, *,
+           layout: Optional[str] = None) -> DistArray:
+    """The inverse of hfft2."""
+    return ihfftn(x, s, axes, norm, layout=layout)
+
+
 def hfft(x: DistArray, n: Optional[int] = None, axis: int = -1, norm: Optional[str] = None, *,
          layout: Optional[str] = None) -> DistArray:
-    """The transform of a signal with Hermitian symmetry: real numbers."""
-    return irfft(_checked(x).conj(), n, axis, _SWAPPED.get(norm, norm), layout=layout)
+    """hfftn along one axis."""
+    return hfftn(x, None if n is None else [n], [axis], norm, layout=layout)
 
 
 def ihfft(x: DistArray, n: Optional[int] = None, axis: int = -1, norm: Optional[str] = None, *,
           layout: Optional[str] = None) -> DistArray:
     """The inverse of hfft."""
-    return rfft(x, n, axis, _SWAPPED.get(norm, norm), layout=layout).conj()
+    return ihfftn(x, None if n is None else [n], [axis], norm, layout=layout)
 
 
 # ---- real to real ----

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Groups of ranks, and the collectives in mpi4py's spelling.
 
-Upper-case calls move the elements of buffers, lower-case calls move Python objects. `Ibcast` and
-`ibcast` start a call and return a Request; `Bcast_init` returns a Persistent. All ranks of a group
-make the same calls in the same order.
+Upper-case calls move the elements of buffers, lower-case calls move Python objects. `Ibcast` starts a
+call and returns a Request; `Bcast_init` returns a Persistent. All ranks of a group make the same
+calls in the same order.
 """
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ from .requests import Request
 
 if TYPE_CHECKING:
     from typing_extensions import ParamSpec
+
+    from .topologies import CartGroup, GraphGroup
 
     P = ParamSpec("P")
 
@@ -38,27 +40,65 @@ class Persistent:
     """
 
     def __init__(self, group: "Group", call: calls.Call) -> None:
-        made = ffi.new("torus_persistent **")
-        context = group.context
+        context, free = group.context, call.free
         context.enter()
         init = getattr(lib, f"torus_{call.name}_init")
-        context.check(init(group.pointer, *call.arguments, made))
-        self._context = context
-        self._call = call
-        free = call.free
 
         def end(pointer: Any) -> None:
             context.defer(lib.torus_persistent_free, pointer)
             free()
 
-        self._pointer = ffi.gc(made[0], end)
+        def create() -> Any:
+            made = ffi.new("torus_persistent **")
+            try:
+                context.check(init(group.pointer, *call.arguments, made))
+            except BaseException:
+                free()
+                raise
+            return ffi.gc(made[0], end)
+
+        self._context = context
+        self._call = call
+        self._request: Optional[Request] = None
+        self._pointer = context.interruptible(create)
 
     def start(self) -> Request:
         """Starts the call once; its request owns the buffers until it is complete."""
-        return Request(self._context, lambda r: lib.torus_persistent_start(self._pointer, r),
-                       [self], self._call.finish)
+        pointer = self._pointer
+        if pointer is None:
+            raise errors.make(lib.TORUS_ERR_SHUTDOWN, "this persistent call has been freed")
+        if self._request is not None:
+            self._request.poll()
+            if not self._request.done:
+                raise errors.make(lib.TORUS_ERR_BUSY, f"{self._call.name}: the previous start is "
+                                  "still in flight: wait for it first")
+        self._call.begin()
+        self._request = Request(self._context, lambda r: lib.torus_persistent_start(pointer, r),
+                                [self, pointer], self._call.finish)
+        return self._request
+
+    def wait(self, timeout: Optional[float] = None) -> None:
+        """Waits for the last start, as Request.wait; returns at once without one."""
+        if self._request is not None:
+            self._request.wait(timeout)
+
+    def test(self) -> bool:
+        """Returns whether the last start is complete, as Request.test."""
+        return self._request is None or self._request.test()
+
+    @property
+    def done(self) -> bool:
+        """Whether the last start is known to be complete; `test` looks."""
+        return self._request is None or self._request.done
+
+    def free(self) -> None:
+        """Frees the call; a start in flight completes. The end of the object frees it, too."""
+        self._pointer = None
 
     Start = start
+    Wait = wait
+    Test = test
+    Free = free
 
 
 def _three_forms(prepare: "Callable[P, calls.Call]") -> (
@@ -81,7 +121,8 @@ def _three_forms(prepare: "Callable[P, calls.Call]") -> (
             (starting, "I" + name.lower(), " Does not wait.", "Request"),
             (persistent, name + "_init", " For repeated calls.", "Persistent")):
         form.__name__, form.__qualname__ = called, "Group." + called
-        form.__doc__ = (prepare.__doc__ or "") + end
+        text, blank, example = (prepare.__doc__ or "").partition("\n\n")
+        form.__doc__ = text + end if end else text + blank + example
         form.__signature__ = signature.replace(return_annotation=returned)  # type: ignore
     return blocking, starting, persistent  # type: ignore
 
@@ -95,6 +136,7 @@ class Group(Objects):
     """
 
     PLANS_MAX = 64  # plans of redistributions and transforms that a group keeps
+    neighbourhood: Optional[Tuple[Any, Any, Any, Any]] = None  # dims, periods, sources, destinations
 
     def __init__(self, context: Context, pointer: Any, allow_pickle: bool) -> None:
         self.context = context
@@ -126,48 +168,80 @@ class Group(Objects):
 
     # ---- groups ----
 
-    def _make(self, function: Any, *arguments: Any, keep: Sequence[Any] = ()) -> Request:
+    def _plain(self, pointer: Any) -> "Group":
+        return Group(self.context, pointer, self.allow_pickle)
+
+    def _twin(self, pointer: Any) -> "Group":
+        """Returns a group of the same ranks."""
+        return self._plain(pointer)
+
+    def _make(self, function: Any, *arguments: Any, keep: Sequence[Any] = (),
+              wrap: Optional[Callable[[Any], "Group"]] = None) -> Request:
         """Starts the creation of a group; the request's result is the group, or None."""
         made = ffi.new("torus_group **")
         pointer = self.pointer
 
         def finish() -> Optional[Group]:
-            return Group(self.context, made[0], self.allow_pickle) if made[0] != ffi.NULL else None
+            return (wrap or self._plain)(made[0]) if made[0] != ffi.NULL else None
 
         return Request(self.context, lambda r: function(pointer, *arguments, made, r),
                        [made, keep], finish)
 
     def Isplit(self, color: Optional[int] = 0, key: int = 0) -> Request:
-        """Split without waiting; the request's result is the group."""
+        """Split without waiting; the request's result is the group. Other ranks may not have it yet:
+        if this rank frees it first, they get an exception."""
         return self._make(lib.torus_isplit, -1 if color is None else color, key)
 
     def Split(self, color: Optional[int] = 0, key: int = 0) -> Optional["Group"]:
         """Creates one group for each color, ordered by key and rank. Color None gives None."""
         if color is not None and color < 0:
             raise ValueError(f"color {color} is negative: pass None for no group")
-        return self.Isplit(color, key).wait()
+        group = self.Isplit(color, key).wait()
+        if group is not None:
+            group.Barrier()  # else a rank that frees the group ends its creation on later ranks
+        return group
 
     def Idup(self) -> Request:
         """Dup without waiting; the request's result is the group. Other ranks may not have it yet:
         if this rank frees it first, they get an exception."""
-        return self._make(lib.torus_idup)
+        return self._make(lib.torus_idup, wrap=self._twin)
 
     def Dup(self) -> "Group":
         """Creates a group of the same ranks; its calls are independent of this group's."""
         group = self.Idup().wait()
-        group.Barrier()
+        group.Barrier()  # as in Split
         return group
 
     def Create_group(self, ranks: Sequence[int], tag: int = 0) -> "Group":
         """Creates a group of the listed ranks, which alone call this, with equal lists and tags."""
         listed = ffi.new("uint32_t []", [int(r) for r in ranks])
         group = self._make(lib.torus_igroup_create, listed, len(ranks), tag, keep=[listed]).wait()
-        group.Barrier()  # else a rank that frees the group ends its creation on later ranks
+        group.Barrier()  # as in Split
         return group
 
     def Shrink(self) -> "Group":
         """Creates a group of the ranks that live; all of them call this."""
         return self._make(lib.torus_ishrink).wait()
+
+    def Create_cart(self, dims: Sequence[int], periods: Any = None,
+                    reorder: bool = False) -> "Optional[CartGroup]":
+        """Creates a group whose ranks are the points of a grid; its Neighbor calls exchange with the
+        nearest points. Ranks beyond the grid get None. `reorder` has no effect.
+
+        >>> with job.Create_cart([job.size], periods=True) as ring:
+        ...     here = [(ring.rank - 1) % ring.size, (ring.rank + 1) % ring.size]
+        ...     ring.neighbor_allgather(ring.rank) == here
+        True
+        """
+        from .topologies import CartGroup  # pylint: disable=import-outside-toplevel
+        return CartGroup.create(self, dims, periods)
+
+    def Create_dist_graph_adjacent(self, sources: Sequence[int], destinations: Sequence[int],
+                                   *_weights: Any, **_named: Any) -> "GraphGroup":
+        """Creates a group with edges from `sources` to this rank and from it to `destinations`; its
+        Neighbor calls use them. Weights, info and reorder have no effect."""
+        from .topologies import GraphGroup  # pylint: disable=import-outside-toplevel
+        return GraphGroup.create(self, sources, destinations)
 
     def Free(self) -> None:
         """Leaves and frees the group. Calls in flight complete. Other ranks do not wait."""
@@ -220,6 +294,7 @@ class Group(Objects):
         function = getattr(lib, f"torus_i{call.name}")
         pointer = self.pointer
         try:
+            call.begin()
             return Request(self.context, lambda r: function(pointer, *call.arguments, r),
                            call.keep, call.finish)
         finally:
@@ -292,6 +367,19 @@ class Group(Objects):
         """Alltoall of different counts: both buffers are [array, counts] with or without places."""
         return calls.alltoallv(self, sendbuf, recvbuf)
 
+    def _alltoallw(self, sendbuf: Any, recvbuf: Any) -> calls.Call:
+        """Sends array i of the list sendbuf to rank i; array j of recvbuf comes from rank j. The
+        arrays may have different types, and any shape and strides; None: no elements. The two ends
+        of a pair give the same number of bytes.
+
+        >>> import numpy as np
+        >>> rows, turned = np.full((2, 3 * job.size), job.rank), np.zeros((2 * job.size, 3), int)
+        >>> job.Alltoallw(np.split(rows, job.size, axis=1), np.split(turned, job.size))
+        >>> turned[:, 0].tolist() == sorted(2 * list(range(job.size)))
+        True
+        """
+        return calls.alltoallw(self, sendbuf, recvbuf)
+
     def _neighbours(self, kind: str, sendbuf: Any, recvbuf: Any, dims: Optional[Sequence[int]],
                     periods: Any, sources: Optional[List[int]],
                     destinations: Optional[List[int]]) -> calls.Call:
@@ -300,9 +388,18 @@ class Group(Objects):
 
     def _neighbor_allgather(self, sendbuf: Any, recvbuf: Any, dims: Any = None, periods: Any = True,
                             sources: Any = None, destinations: Any = None) -> calls.Call:
-        """Sends the buffer to all neighbours: in the grid `dims`, which is periodic or not along
-        each axis, or those of a graph. Blocks of a grid: axis 0 down, up, axis 1 down, up, ..."""
+        """Sends the buffer to all neighbours: those of the group (Create_cart), or in the grid `dims`,
+        which is periodic or not along each axis, or in a graph. Blocks of a grid: axis 0 down, up,
+        axis 1 down, up, ..."""
         return self._neighbours("allgather", sendbuf, recvbuf, dims, periods, sources, destinations)
+
+    def _neighbor_allgatherv(self, sendbuf: Any, recvbuf: Any, dims: Any = None,
+                             periods: Any = True, sources: Any = None,
+                             destinations: Any = None) -> calls.Call:
+        """Neighbor_allgather of different counts: recvbuf is [array, counts] with or without
+        places."""
+        return self._neighbours("allgatherv", sendbuf, recvbuf, dims, periods, sources,
+                                destinations)
 
     def _neighbor_alltoall(self, sendbuf: Any, recvbuf: Any, dims: Any = None, periods: Any = True,
                            sources: Any = None, destinations: Any = None) -> calls.Call:
@@ -312,8 +409,14 @@ class Group(Objects):
 
     def _neighbor_alltoallv(self, sendbuf: Any, recvbuf: Any, dims: Any = None, periods: Any = True,
                             sources: Any = None, destinations: Any = None) -> calls.Call:
-        """Neighbor_alltoall of different counts: both buffers are [array, counts]."""
+        """Neighbor_alltoall of different counts: both buffers are [array, counts] with or without
+        places."""
         return self._neighbours("alltoallv", sendbuf, recvbuf, dims, periods, sources, destinations)
+
+    def _neighbor_alltoallw(self, sendbuf: Any, recvbuf: Any, dims: Any = None, periods: Any = True,
+                            sources: Any = None, destinations: Any = None) -> calls.Call:
+        """Neighbor_alltoall of lists of arrays, as those of Alltoallw."""
+        return self._neighbours("alltoallw", sendbuf, recvbuf, dims, periods, sources, destinations)
 
     Barrier, Ibarrier, Barrier_init = _three_forms(_barrier)
     Bcast, Ibcast, Bcast_init = _three_forms(_bcast)
@@ -332,9 +435,14 @@ class Group(Objects):
     Allgatherv, Iallgatherv, Allgatherv_init = _three_forms(_allgatherv)
     Alltoall, Ialltoall, Alltoall_init = _three_forms(_alltoall)
     Alltoallv, Ialltoallv, Alltoallv_init = _three_forms(_alltoallv)
+    Alltoallw, Ialltoallw, Alltoallw_init = _three_forms(_alltoallw)
     Neighbor_allgather, Ineighbor_allgather, Neighbor_allgather_init = _three_forms(
         _neighbor_allgather)
+    Neighbor_allgatherv, Ineighbor_allgatherv, Neighbor_allgatherv_init = _three_forms(
+        _neighbor_allgatherv)
     Neighbor_alltoall, Ineighbor_alltoall, Neighbor_alltoall_init = _three_forms(
         _neighbor_alltoall)
     Neighbor_alltoallv, Ineighbor_alltoallv, Neighbor_alltoallv_init = _three_forms(
         _neighbor_alltoallv)
+    Neighbor_alltoallw, Ineighbor_alltoallw, Neighbor_alltoallw_init = _three_forms(
+        _neighbor_alltoallw)

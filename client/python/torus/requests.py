@@ -14,6 +14,7 @@ True
 from __future__ import annotations
 
 import asyncio
+import select
 import threading
 import time
 from typing import Any, Callable, Generator, Iterable, List, Optional, Sequence
@@ -179,6 +180,21 @@ class Request:
     Test = test
     Cancel = cancel
 
+    @staticmethod
+    def Waitall(requests: "Iterable[Request]") -> None:
+        """Waits for all requests; torus.waitall also returns their results."""
+        waitall(requests)
+
+    @staticmethod
+    def Testall(requests: "Iterable[Request]") -> bool:
+        """Returns whether all requests are complete; raises the first exception of one."""
+        return all([request.test() for request in requests])
+
+    @staticmethod
+    def Waitany(requests: "Sequence[Request]") -> int:
+        """Waits until one of the requests is complete, and returns its index; torus.waitany."""
+        return waitany(requests)
+
 
 def waitall(requests: Iterable[Request], timeout: Optional[float] = None) -> List[Any]:
     """Waits for all requests, and returns their results. The first exception is raised when all
@@ -196,6 +212,31 @@ def waitall(requests: Iterable[Request], timeout: Optional[float] = None) -> Lis
             if not request.done:
                 raise
     return [request.wait() for request in requests]
+
+
+def waitany(requests: Sequence[Request], timeout: Optional[float] = None) -> int:
+    """Waits until one of the requests is complete, and returns the index of the first such one. Its
+    `wait` has the result. TimeoutError: none is complete.
+
+    >>> torus.waitany([job.Ibarrier(), job.Ibarrier()])
+    0
+    """
+    if not requests:
+        raise ValueError("waitany has no requests")
+    end = None if timeout is None else time.monotonic() + timeout
+    while True:
+        for i, request in enumerate(requests):
+            request._enter()
+            request.poll()
+            if request.done:
+                return i
+        left = SLICE_NS if end is None else int((end - time.monotonic()) * 1e9)
+        if left < 0:
+            raise TimeoutError(f"none of the calls is complete after {timeout} s; they continue")
+        arrivals = select.poll()
+        for descriptor in {lib.torus_fd(request._context.pointer) for request in requests}:
+            arrivals.register(descriptor, select.POLLIN)
+        arrivals.poll(min(left, SLICE_NS) / 1e6)  # another thread may take a reply: look again
 
 
 def _reap(context: Context) -> None:
