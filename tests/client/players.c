@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "players.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -86,4 +87,18 @@ void assert_ended(uint32_t but, double since, int error, const char *words)
         if (told->at[r] > since + 1)
             fail_msg("rank %u learned it after %.1f s", r, told->at[r] - since);
     }
+}
+
+void kill_player(uint32_t victim)
+{
+    char words[80];
+    kill(player[victim], SIGKILL);
+    double since = seconds();
+    waitpid(player[victim], NULL, 0);
+    snprintf(words, sizeof words, "rank %u of job job died: process %d", victim,
+             (int)player[victim]);
+    player[victim] = 0;
+    assert_ended(victim, since, TORUS_ERR_RANK_FAILED, words);
+    told->go = 1;
+    finish(PLAYERS);
 }

@@ -49,5 +49,8 @@ void await(const _Atomic uint32_t *count, uint32_t wanted);
  * with these words, at most a second after `since`. */
 void report(uint32_t rank, int error);
 void assert_ended(uint32_t but, double since, int error, const char *words);
+/* kill_player kills a rank of begin(PLAYERS, ...) in a call that the others repeat. It expects that
+ * their calls end because of this death, lets them go and waits for them. */
+void kill_player(uint32_t victim);
 
 #endif

@@ -1,34 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Redistributions among ranks on one node, each rank a process: they copy from each other's memory
  * and need no request. TORUS_TEST_CASE=SEED makes one random move alone. */
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 
 #include "base/arena.h"
 #include "libtorus/group.h"
 #include "players.h"
 #include "random.h"
+#include "redist_desc.h"
 #include "sim/moves.h"
 
 enum { CASES = 120, TIMES = 3, GUARD = 64, GUARD_BYTE = 0x5a };
-
-static struct torus_redist_desc describe(const struct move *m)
-{
-    struct torus_redist_desc d = {.size = sizeof d,
-                                  .dimensions = m->redist.dimensions,
-                                  .transposed = 1,
-                                  .element_bytes = m->redist.element,
-                                  .from = m->text[0],
-                                  .to = m->text[1],
-                                  .schedule = (int32_t)m->redist.schedule};
-    for (uint32_t i = 0; i < d.dimensions; i++) {
-        d.shape[i] = m->redist.size[i];
-        d.axes[i] = m->redist.axes[i];
-    }
-    return d;
-}
 
 /* ---- results ---- */
 
@@ -69,7 +52,7 @@ static void execute(torus_plan *plan, const void *source, void *destination, boo
 static void make_move(const struct move *m, uint32_t rank, uint64_t *random)
 {
     torus_plan *plan = NULL;
-    const struct torus_redist_desc d = describe(m);
+    const struct torus_redist_desc d = redist_desc(m);
     WELL(torus_plan_redist(world, &d, &plan));
     uint64_t bytes[2] = {torus_plan_bytes(plan, 0), torus_plan_bytes(plan, 1)};
     uint64_t most = bytes[0] > bytes[1] ? bytes[0] : bytes[1];
@@ -159,18 +142,9 @@ static void a_killed_rank_ends_the_moves_of_the_others(void **state)
     (void)state;
     start(1, "");
     for (uint32_t victim = 0; victim < PLAYERS; victim++) {
-        char words[80];
         begin(PLAYERS, move_until_error);
         await(&told->calls[victim], 50);
-        kill(player[victim], SIGKILL);
-        double since = seconds();
-        waitpid(player[victim], NULL, 0);
-        snprintf(words, sizeof words, "rank %u of job job died: process %d", victim,
-                 (int)player[victim]);
-        player[victim] = 0;
-        assert_ended(victim, since, TORUS_ERR_RANK_FAILED, words);
-        told->go = 1;
-        finish(PLAYERS);
+        kill_player(victim);
     }
     stop();
 }

@@ -12,6 +12,7 @@
 
 #include "base/arena.h"
 #include "ranks.h"
+#include "redist_desc.h"
 #include "sim/moves.h"
 
 enum { PLANS = 3, GUARD = 64, GUARD_BYTE = 0x5a, SHIFT_MAX = 16 };
@@ -36,22 +37,6 @@ static struct part part[PLANS][RANKS_MAX];
 static uint64_t seed; /* seed of the random case */
 
 /* ---- plans ---- */
-
-static struct torus_redist_desc describe(const struct move *m)
-{
-    struct torus_redist_desc d = {.size = sizeof d,
-                                  .dimensions = m->redist.dimensions,
-                                  .transposed = 1,
-                                  .element_bytes = m->redist.element,
-                                  .from = m->text[0],
-                                  .to = m->text[1],
-                                  .schedule = (int32_t)m->redist.schedule};
-    for (uint32_t i = 0; i < d.dimensions; i++) {
-        d.shape[i] = m->redist.size[i];
-        d.axes[i] = m->redist.axes[i];
-    }
-    return d;
-}
 
 /* expect_part checks that the plan and the layout give the same part of a rank. */
 static void expect_part(const struct trial *t, uint32_t rank, unsigned side)
@@ -100,7 +85,7 @@ static uint8_t *buffer(const struct trial *t, const struct part *p, unsigned sid
 static void plan(unsigned i)
 {
     struct trial *t = &trial[i];
-    const struct torus_redist_desc d = describe(&t->move);
+    const struct torus_redist_desc d = redist_desc(&t->move);
     for (uint32_t r = 0; r < size; r++)
         must(r, torus_iplan_redist(world[r], &d, &part[i][r].plan, &part[i][r].request));
     for (uint32_t r = 0; r < size; r++) {

@@ -183,20 +183,11 @@ static void a_killed_rank_ends_the_calls_of_the_others(void **state)
     start(1, "");
     for (unsigned round = 0; round < 12; round++) {
         uint32_t victim = round % PLAYERS;
-        char words[80];
         begin(PLAYERS, round % 2 ? count_long : count_barriers);
         await(&told->ready, PLAYERS);
         await(&told->calls[victim], 100);
         pause_ms(1 + round * 3);
-        kill(player[victim], SIGKILL);
-        double since = seconds();
-        waitpid(player[victim], NULL, 0);
-        snprintf(words, sizeof words, "rank %u of job job died: process %d", victim,
-                 (int)player[victim]);
-        player[victim] = 0;
-        assert_ended(victim, since, TORUS_ERR_RANK_FAILED, words);
-        told->go = 1;
-        finish(PLAYERS);
+        kill_player(victim);
     }
     stop();
 }

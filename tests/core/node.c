@@ -11,11 +11,15 @@
 #include "core/operation/gate.h"
 #include "core/operation/arrival.h"
 
+/* ALMOST_FULL: so many actions leave room for one more (td_core_room). */
+enum { ALMOST_FULL = TD_ACTIONS_MAX - TD_ACTIONS_SPARE, FULL };
+
 struct node node;
 
-static void record(void)
+/* record records the actions from `first` on. */
+static void record(uint32_t first)
 {
-    for (uint32_t i = 0; i < node.actions.count; i++) {
+    for (uint32_t i = first; i < node.actions.count; i++) {
         const struct td_action *a = &node.actions.action[i];
         if (a->kind == TD_ACTION_SEND_TREE) {
             assert_true(node.sents < NODE_SENT_MAX);
@@ -78,24 +82,33 @@ void node_end(void)
     node.core = NULL;
 }
 
+/* turn gives a task a turn with so many actions on the list. It returns true when the task is done.
+ */
+static bool turn(struct td_task *task, uint32_t actions)
+{
+    node.actions.count = actions;
+    bool done = task->advance(node.core, task);
+    record(actions);
+    return done;
+}
+
 void node_run(void)
 {
-    record();
+    record(0);
     while (node.core->work) {
         struct td_task *task = node.core->work;
         td_core_unqueue(node.core, task);
-        bool done = task->advance(node.core, task);
-        record();
-        if (done)
+        if (turn(task, FULL) || turn(task, ALMOST_FULL))
             continue;
         td_core_queue(node.core, task);
-        node.core->pad_used = 0; /* the task goes on in the next step */
+        if (node.core->pad_used + TD_PAD_SPARE > TD_PAD_BYTES)
+            node.core->pad_used = 0; /* the task goes on in the next step */
     }
 }
 
 void node_forget(void)
 {
-    record();
+    record(0);
     node.sents = node.packets = node.replies = node.computes = 0;
     node.dropped_links = node.released_buffers = 0;
     node.repeats = node.forgets = (struct node_kept){0};

@@ -53,7 +53,8 @@ extern struct node node;
  * settings; NULL: the defaults. */
 void node_begin(const char *shape, uint32_t at, void (*change)(struct td_settings *));
 void node_end(void);
-/* node_run runs the work list until it is empty, and records all actions. */
+/* node_run runs the work list until it is empty, and records all actions. The turns of a
+ * task have room for no action or for one, so each task must go on where it came to. */
 void node_run(void);
 /* node_forget empties the record. */
 void node_forget(void);

@@ -164,18 +164,25 @@ static void a_broken_group_answers_the_first_call_of_a_node_that_made_it_late(vo
     node_end();
 }
 
+/* make_after_verdict makes group NUMBER after a verdict on one of its calls has come. */
+static struct td_communicator *make_after_verdict(uint32_t number, uint32_t sequence)
+{
+    struct td_message m = before_creation(number, TD_MESSAGE_VERDICT, sequence);
+    m.u.verdict =
+        (struct td_message_verdict){.error = TD_ERR_CANCELLED, .text = "rank 0 cancelled a call"};
+    node_message(0, &m);
+    struct td_communicator *late = make(number);
+    assert_true(late->instance == m.instance);
+    return late;
+}
+
 /* Swarm seed 24583: a rank cancelled a call of a group that no rank of this node had made yet. */
 static void a_call_that_has_ended_before_the_group_was_made_gives_the_same_error(void **state)
 {
     (void)state;
     enum { NUMBER = 2, ENDED = 1 };
     begin(2);
-    struct td_message m = before_creation(NUMBER, TD_MESSAGE_VERDICT, ENDED);
-    m.u.verdict =
-        (struct td_message_verdict){.error = TD_ERR_CANCELLED, .text = "rank 0 cancelled a call"};
-    node_message(0, &m);
-    struct td_communicator *late = make(NUMBER);
-    assert_true(late->instance == m.instance);
+    struct td_communicator *late = make_after_verdict(NUMBER, ENDED);
     node_call(late, -1);
     assert_int_equal(node.replies, 0); /* call 0 has not ended */
     assert_non_null(node_sent_to(0, TD_MESSAGE_ARRIVE));
@@ -192,12 +199,7 @@ static void a_group_whose_first_call_has_ended_can_still_be_made(void **state)
 {
     (void)state;
     begin(2);
-    struct td_message m = before_creation(2, TD_MESSAGE_VERDICT, 0);
-    m.u.verdict =
-        (struct td_message_verdict){.error = TD_ERR_CANCELLED, .text = "rank 0 cancelled a call"};
-    node_message(0, &m);
-    struct td_communicator *late = make(2);
-    assert_true(late->instance == m.instance);
+    struct td_communicator *late = make_after_verdict(2, 0);
     node_call(late, -1);
     assert_int_equal(node.reply.error, TD_ERR_CANCELLED);
     assert_string_equal(node.text, "rank 0 cancelled a call");

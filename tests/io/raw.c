@@ -31,6 +31,25 @@ bool raw_reply(int fd, struct td_reply *reply)
     return true;
 }
 
+int raw_reply_with(int fd, struct td_reply *reply)
+{
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {0};
+    struct iovec part = {.iov_base = bytes, .iov_len = sizeof bytes};
+    struct msghdr m = {.msg_iov = &part,
+                       .msg_iovlen = 1,
+                       .msg_control = control,
+                       .msg_controllen = sizeof control};
+    const char *why = NULL;
+    int passed = -1;
+    ssize_t size = recvmsg(fd, &m, MSG_CMSG_CLOEXEC);
+    assert_true(size > 0);
+    assert_int_equal(td_wire_decode_reply(bytes, (size_t)size, &wire_memory, reply, &why), TD_OK);
+    const struct cmsghdr *rights = CMSG_FIRSTHDR(&m);
+    if (rights)
+        memcpy(&passed, CMSG_DATA(rights), sizeof passed);
+    return passed;
+}
+
 void raw_send(int fd, struct td_request q, const int *pass, uint32_t count)
 {
     struct iovec part = {.iov_base = bytes,

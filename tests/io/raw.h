@@ -17,6 +17,8 @@ void raw_send(int fd, struct td_request q, const int *pass, uint32_t count);
 /* raw_reply reads one reply, valid until the next. It returns false at the end of the connection.
  */
 bool raw_reply(int fd, struct td_reply *reply);
+/* raw_reply_with reads one reply and returns its descriptor; -1: it has none. */
+int raw_reply_with(int fd, struct td_reply *reply);
 /* raw_ask sends a request with a descriptor (-1: none), and reads the reply. */
 struct td_reply raw_ask(int fd, struct td_request q, int pass);
 

@@ -30,26 +30,6 @@ struct client {
     uint64_t put, taken;     /* by letter */
 };
 
-/* reply_with receives a reply and its descriptor; -1: none came. */
-static int reply_with(int fd, struct td_reply *reply)
-{
-    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {0};
-    struct iovec part = {.iov_base = bytes, .iov_len = sizeof bytes};
-    struct msghdr m = {.msg_iov = &part,
-                       .msg_iovlen = 1,
-                       .msg_control = control,
-                       .msg_controllen = sizeof control};
-    const char *why = NULL;
-    int passed = -1;
-    ssize_t size = recvmsg(fd, &m, MSG_CMSG_CLOEXEC);
-    assert_true(size > 0);
-    assert_int_equal(td_wire_decode_reply(bytes, (size_t)size, &memory, reply, &why), TD_OK);
-    const struct cmsghdr *rights = CMSG_FIRSTHDR(&m);
-    if (rights)
-        memcpy(&passed, CMSG_DATA(rights), sizeof passed);
-    return passed;
-}
-
 static void *join_other(void *group)
 {
     torus_context *c = open_at(1);
@@ -72,7 +52,7 @@ static struct client join(torus_context **other, torus_group **group)
     q.u.join.timeout_ns = -1;
     assert_int_equal(pthread_create(&thread, NULL, join_other, group), 0);
     raw_send(c.fd, q, NULL, 0);
-    int passed = reply_with(c.fd, &reply);
+    int passed = raw_reply_with(c.fd, &reply);
     assert_int_equal(reply.kind, TD_REPLY_JOINED);
     assert_true(reply.u.joined.has_letters && !reply.u.joined.has_segment);
     assert_true(passed >= 0);
@@ -271,7 +251,7 @@ static void clients_get_no_letters_if_the_node_shares_no_memory(void **state)
     q.u.join.timeout_ns = -1;
     int fd = raw_greeted();
     raw_send(fd, q, NULL, 0);
-    assert_int_equal(reply_with(fd, &reply), -1);
+    assert_int_equal(raw_reply_with(fd, &reply), -1);
     assert_false(reply.u.joined.has_letters || reply.u.joined.has_segment);
     join_all(context, good, 2);
     barrier_all(good, 2);

@@ -204,19 +204,9 @@ static int peer_region(int fd, uint32_t group)
     struct td_request q = {.kind = TD_REQUEST_PEER_REGION, .id = 4};
     q.u.peer_region.group = group;
     q.u.peer_region.region = 1;
-    size_t size = td_wire_encode_request(&q, bytes, sizeof bytes);
-    assert_int_equal(send(fd, bytes, size, 0), size);
-    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {0};
-    struct iovec part = {.iov_base = bytes, .iov_len = sizeof bytes};
-    struct msghdr m = {.msg_iov = &part,
-                       .msg_iovlen = 1,
-                       .msg_control = control,
-                       .msg_controllen = sizeof control};
-    int passed = -1;
-    assert_true(recvmsg(fd, &m, 0) > 0);
-    if (CMSG_FIRSTHDR(&m))
-        memcpy(&passed, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof passed);
-    return passed;
+    struct td_reply reply;
+    raw_send(fd, q, NULL, 0);
+    return raw_reply_with(fd, &reply);
 }
 
 static void memory_of_another_rank_can_only_be_read(void **state)

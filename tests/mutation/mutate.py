@@ -2,151 +2,234 @@
 # SPDX-License-Identifier: Apache-2.0
 """mutate.py: plant small changes in the core, run the fastest tests that touch the file, and list the survivors.
 
-usage: mutate.py [--files FILE,...] [--count N] [--seed S] [--seeds N]
+usage: mutate.py [--files FILE,...] [--count N] [--seed S] [--seeds N] [--slow S] [--jobs J] [--again] [--json]
 
-The seed draws N changes (20) of the files of TESTS (all): a negated condition, a dropped statement, a number that is one
-off, swapped operands, another comparison or connective. The script makes each in a copy of the tree, compiles that file,
-runs its tests one after the other and then N seeds (300) of torus-sim swarm. A change that fails one is killed. It
-prints the others as patches; each is equivalent, or a test is missing. Changes that do not compile are drawn again.
+The seed draws N changes (20) of the files of FILES (all of them, or those whose paths end so): a negated condition, a
+dropped statement, a number or comparison that is one off, swapped operands. The draw depends on the change alone, so
+another change of a file draws few others. Each is compiled beside a copy of the tree. Tests run, the fastest first, up to
+the first that fails: the change is killed. Changes of the core run the tests of the core, N seeds (300) of torus-sim swarm,
+and the simulated tests that need at most S seconds (1) of processor time; changes of the segment run those of the segment.
+A test that needs five times its processor time hangs, and so fails.
+
+A change that does not compile, or that compiles to the same object, does not count: another one is drawn. A survivor is
+equivalent, with its reason in tests/mutation/equivalent.txt, or a test is missing. build/mutation/results.json keeps the
+results: a change that was killed is not tried again while its file stays the same, nor is a survivor while the daemon and
+the tests stay the same. --again tries all. The exit status is 1 if a change survives that equivalent.txt lacks.
 """
 import argparse
+import collections
+import concurrent.futures
+import glob
+import json
 import os
-import random
-import re
-import shutil
-import subprocess
 import sys
+import threading
 
-TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-sys.path.insert(0, os.path.join(TOP, "tests", "sim"))
-from test_swarm import KNOWN  # pylint: disable=wrong-import-position
+import changes
+import equivalent
+import programs
+from programs import COPY, HOME, TOP
 
-COPY = os.path.join(TOP, "build/mutation/source")
-BUILD = os.path.join(TOP, "build/mutation/build")
-LIMIT_S = 120  # of one test
-SHRINK = ["test_shrink", "test_shrink_sim"]
-SESSION = ["test_session", "test_session_losses", "test_session_relayed", "test_losses", "test_links_sim"]
-TESTS = {
-    "daemon/core/operation/gate.c": ["test_gate", "test_losses", "test_disagreements_sim", "test_flood_sim"],
-    "daemon/core/operation/operation.c": ["test_engine", "test_stall", "test_gate", "test_mishaps_sim"],
-    "daemon/core/membership/shrink.c": SHRINK,
-    "daemon/core/membership/shrink_coordinator.c": SHRINK,
-    "daemon/core/membership/shrink_silence.c": SHRINK,
-    "daemon/core/membership/shrink_view.c": SHRINK,
-    "daemon/core/net/session.c": SESSION,
-    "daemon/core/membership/communicator.c": ["test_memberships", "test_job", "test_losses", "test_many_sim", "test_mishaps_sim"],
-    "daemon/core/membership/communicator_losses.c": ["test_losses", "test_mishaps_sim", "test_partition_sim", "test_shrink_sim"],
-    "daemon/core/membership/registry.c": ["test_job", "test_job_terms", "test_mishaps_sim", "test_restarts_sim"],
-    "daemon/segment/segment.c": ["test_meetings"],
-    "daemon/segment/meeting.c": ["test_meetings"],
-    "daemon/core/net/router.c": ["test_router", "test_router_jobs", "test_injection", "test_links_sim"],
-    "daemon/core/net/router_queues.c": ["test_router", "test_router_jobs", "test_injection"],
-}
-SWAPS = [(" < ", " <= "), (" <= ", " < "), (" > ", " >= "), (" >= ", " > "), (" == ", " != "), (" != ", " == "),
-         (" && ", " || "), (" || ", " && "), (" + 1", ""), (" - 1", ""), (" + 1", " + 2")]
+FILES = ["daemon/core/operation/gate.c", "daemon/core/operation/arrival.c", "daemon/core/operation/stall.c",
+         "daemon/core/operation/operation*.c", "daemon/core/membership/shrink*.c", "daemon/core/net/session*.c",
+         "daemon/core/membership/communicator*.c", "daemon/core/membership/parting.c",
+         "daemon/core/membership/registry.c", "daemon/core/membership/succession.c", "daemon/segment/*.c",
+         "daemon/core/net/router*.c"]
+WAITS = 60  # times the elapsed time of the baseline, for tests that sleep for ever
 
 
-def is_code(line):
-    return line.startswith("    ") and not re.search(r"/\*|\*/|assert\(|^\s*\*|\"", line)
+def choose(names):
+    found = [os.path.relpath(p, TOP) for pattern in FILES for p in sorted(glob.glob(os.path.join(TOP, pattern)))]
+    if not names:
+        return found
+    more = [os.path.relpath(p, TOP) for p in glob.glob(os.path.join(TOP, "daemon/core/**/*.c"), recursive=True)]
+    chosen = [f for f in dict.fromkeys(found + sorted(more)) if any(f.endswith("/" + n) or f == n for n in names)]
+    if not chosen:
+        sys.exit(f"mutate.py: no such files; there are: {' '.join(found)}")
+    return chosen
 
 
-def changes(lines):
-    """Returns all changes of a file: the number of a line and its new text."""
-    found = []
-    for number, line in enumerate(lines):
-        if not is_code(line):
-            continue
-        whole = re.match(r"^(\s*(?:\} else )?(?:if|while) )\((.*)\)( \{)?$", line)
-        if whole and whole.group(2).count("(") == whole.group(2).count(")"):
-            found.append((number, f"{whole.group(1)}(!({whole.group(2)})){whole.group(3) or ''}"))
-        if re.match(r"^\s+[\w\[\]>.()&*-]+ ?(?:\(.*\)|[|&+-]?= .*|\+\+|--);$", line) and \
-                not re.match(r"^\s+(?:return|break|continue|goto|static|const|struct|enum|bool|u?int\d|td_time)\b", line):
-            found.append((number, re.match(r"^\s+", line).group(0) + ";"))
-        for old, new in SWAPS:
-            found += [(number, line[:m.start()] + new + line[m.end():]) for m in re.finditer(re.escape(old), line)]
-        swap = re.search(r"([\w>.-]+) - ([\w>.-]+)", line)
-        if swap and "->" not in swap.group(0).replace("->", "", 0)[-2:]:
-            found.append((number, line[:swap.start()] + f"{swap.group(2)} - {swap.group(1)}" + line[swap.end():]))
-    return found
+class Results:
+    """The results of former runs, by change."""
+
+    def __init__(self, tree, again):
+        self.path, self.tree, self.lock = os.path.join(HOME, "results.json"), tree, threading.Lock()
+        self.kept = json.loads(programs.content(self.path)) if os.path.exists(self.path) and not again else {}
+
+    @staticmethod
+    def key(change):
+        return "|".join([change.path, str(change.number), change.old, change.new])
+
+    def find(self, change):
+        kept = self.kept.get(self.key(change))
+        if not kept or kept["file"] != programs.digest(programs.content(os.path.join(COPY, change.path))):
+            return None
+        return kept["by"] if kept["by"] or kept["tree"] == self.tree else None
+
+    def add(self, change, by):
+        file = programs.digest(programs.content(os.path.join(COPY, change.path)))
+        with self.lock:
+            self.kept[self.key(change)] = {"by": by, "file": file, "tree": self.tree}
+            programs.store(self.path, json.dumps(self.kept, indent=0))
 
 
-def call(*command, limit=900):
-    try:
-        return subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=limit,
-                              check=False).returncode == 0
-    except subprocess.TimeoutExpired:
-        return False
+class Mutator:
+    """Compiles a change, and runs the tests."""
+
+    def __init__(self, commands, tests, results):
+        self.commands, self.tests, self.results = commands, tests, results
+        self.plain = {}
+
+    def killer(self, change):
+        """killer returns the test that notices a change, or "same", "refused" (by the compiler) or ""."""
+        by = self.results.find(change)
+        if by is None:
+            by = self.find_killer(change, os.path.join(HOME, f"job.{threading.get_ident()}"))
+            self.results.add(change, by)
+        return by
+
+    def find_killer(self, change, folder):
+        lines = programs.content(os.path.join(COPY, change.path)).decode().split("\n")
+        key = (folder, change.path)  # an object has the path of its source
+        if key not in self.plain:
+            self.plain[key] = self.object(change.path, lines, folder)
+        lines[change.number] = change.new
+        changed = self.object(change.path, lines, folder)
+        if not changed:
+            return "refused"
+        return "same" if changed == self.plain[key] else self.first_failure(change.path, folder)
+
+    def object(self, path, lines, folder):
+        """object returns what a text of a file compiles to, or None."""
+        source, target = os.path.join(folder, path), os.path.join(folder, "changed.o")
+        programs.store(source, "\n".join(lines))
+        beside = os.path.dirname(os.path.join(COPY, path))
+        return programs.content(target) if self.commands.compile(path, source, target, "-iquote", beside) else None
+
+    def first_failure(self, path, folder):
+        program = os.path.join(folder, "changed")
+        for test in self.tests:
+            if ("segment" in path) != (test.name in programs.SEGMENT):
+                continue
+            if programs.INCLUDED.get(test.name, path) != path:
+                continue
+            self.make(test.name, path, folder, program)
+            good, last = programs.run([program, *test.arguments], max(2, programs.PATIENCE * test.cpu_s),
+                                      max(20, WAITS * test.wall_s))
+            if not good:
+                return last or test.name
+        return ""
+
+    def make(self, name, path, folder, program):
+        """make links a test with the changed file."""
+        changed, own = os.path.join(folder, "changed.o"), path
+        if name in programs.INCLUDED:
+            key = next(w for w in self.commands.links[name] if w.endswith(".o"))
+            source, changed = self.commands.objects[key][-1], os.path.join(folder, "included.o")
+            own = os.path.relpath(source, COPY).removeprefix("tests/segment/")
+            beside = os.path.dirname(os.path.join(COPY, path))
+            if not self.commands.compile(key, source, changed, "-I", os.path.join(folder, "daemon"), "-iquote", beside):
+                sys.exit(f"mutate.py: {name} does not compile")
+        if not self.commands.link(name, program, changed, own):
+            sys.exit(f"mutate.py: {name} does not link")
 
 
-def prepare(programs):
-    names = subprocess.run(["git", "ls-files"], cwd=TOP, stdout=subprocess.PIPE, text=True, check=True).stdout
-    shutil.rmtree(COPY, ignore_errors=True)
-    for name in filter(None, names.split("\n")):
-        if os.path.exists(os.path.join(TOP, name)):
-            os.makedirs(os.path.dirname(os.path.join(COPY, name)), exist_ok=True)
-            shutil.copy2(os.path.join(TOP, name), os.path.join(COPY, name))
-    subprocess.run(["cmake", "-S", COPY, "--preset", "debug", "-B", BUILD,
-                    "-DCMAKE_C_FLAGS_DEBUG=-O1 -g -Wno-error"], cwd=COPY, stdout=subprocess.DEVNULL, check=True)
-    if not call("cmake", "--build", BUILD, "-j2", "--target", *programs, limit=3600):
-        sys.exit("mutate.py: the tree does not compile")
-
-
-def commands(path, seeds):
-    """Returns the tests of a file: programs and their arguments."""
-    tests = [[os.path.join(BUILD, "bin", name)] for name in TESTS[path]]
-    if "segment" in path:
-        return tests
-    swarm = [os.path.join(BUILD, "bin/torus-sim"), "swarm", "--seeds", str(seeds), "--failures", "1"]
-    return tests + [swarm + (["--skip", ",".join(KNOWN)] if KNOWN else [])]
-
-
-def killed(path, seeds):
-    for command in commands(path, seeds):
-        if not call(*command, limit=LIMIT_S):
-            return os.path.basename(command[0])
-    return None
-
-
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--files", default=",".join(TESTS))
+def arguments():
+    parser = argparse.ArgumentParser(usage=__doc__.split("\n\n")[1].removeprefix("usage: "))
+    parser.add_argument("--files", type=lambda text: text.split(","), default=[])
     parser.add_argument("--count", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seeds", type=int, default=300)
-    options = parser.parse_args()
-    files = [f for f in TESTS if any(f.endswith(name) for name in options.files.split(","))]
-    if not files:
-        sys.exit(f"mutate.py: no such files; there are: {' '.join(TESTS)}")
-    draw = random.Random(options.seed)
-    source = {}
-    for path in files:
-        with open(os.path.join(TOP, path), encoding="utf-8") as f:
-            source[path] = f.read().split("\n")
-    found = [(path, *change) for path in files for change in changes(source[path])]
-    draw.shuffle(found)
-    programs = sorted({name for path in files for name in TESTS[path]} | {"torus-sim"})
-    prepare(programs)
-    kills, survivors, rejected = 0, [], 0
-    for path, number, text in found:
-        if kills + len(survivors) == options.count:
-            break
-        lines = list(source[path])
-        lines[number] = text
-        with open(os.path.join(COPY, path), "w", encoding="utf-8") as f:
-            f.write("\n".join(lines))
-        if call("cmake", "--build", BUILD, "-j2", "--target", *TESTS[path], "torus-sim"):
-            by = killed(path, options.seeds)
-            kills += by is not None
-            print(f"{by or 'SURVIVED':24} {path}:{number + 1}: {source[path][number].strip()}  ->  {text.strip()}",
-                  flush=True)
-            if not by:
-                survivors.append((path, number, text))
-        else:
-            rejected += 1
-        with open(os.path.join(COPY, path), "w", encoding="utf-8") as f:
-            f.write("\n".join(source[path]))
-    print(f"{kills} of {kills + len(survivors)} changes killed, {len(survivors)} survived; {rejected} did not compile")
-    return 1 if survivors else 0
+    parser.add_argument("--slow", type=float, default=1)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--again", action="store_true")
+    parser.add_argument("--json", action="store_true")
+    return parser.parse_args()
+
+
+def say(text):
+    """say shows progress on a terminal."""
+    if sys.stderr.isatty():
+        print(f"\r\033[K{text[:100]}", end="", file=sys.stderr, flush=True)
+
+
+def fingerprint(folders):
+    names = sorted(p for f in folders for p in glob.glob(os.path.join(COPY, f, "**", "*.[ch]"), recursive=True))
+    return programs.digest(*(programs.content(p) for p in names))
+
+
+def show(change):
+    return f"{change.path}:{change.number + 1}: {change.function}\n- {change.old.strip()}\n+ {change.new.strip()}"
+
+
+def drawn(files, seed):
+    """drawn returns all changes of the files, in the order of the seed."""
+    found = [c for path in files
+             for c in changes.of_file(path, programs.content(os.path.join(COPY, path)).decode())]
+    times = collections.Counter()
+    order = []
+    for c in found:
+        key = (c.path, c.function, c.old.strip(), c.new.strip())
+        order.append((programs.digest(str(seed), *key, str(times[key])), c))
+        times[key] += 1
+    return [c for _, c in sorted(order, key=lambda o: o[0])]
+
+
+def play(options, mutator, found):
+    """play returns the first changes of those found that count, with their killers, and all that do not count."""
+    outcomes, skipped = [], collections.Counter()
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        pending, rest = collections.deque(), iter(found)
+        while len(outcomes) < options.count:
+            ahead = options.count - len(outcomes)
+            while len(pending) < min(ahead, 2 * options.jobs) and (change := next(rest, None)):
+                pending.append((change, pool.submit(mutator.killer, change)))
+            if not pending:
+                break
+            change, done = pending.popleft()
+            by = done.result()
+            say(f"[{len(outcomes)}/{options.count}] {os.path.basename(change.path)}:{change.number + 1} {by}")
+            if by in ("same", "refused"):
+                skipped[by] += 1
+            else:
+                outcomes.append((change, by))
+    return outcomes, skipped
+
+
+def report(options, outcomes, skipped, known, stale):
+    killed = collections.Counter(by for _, by in outcomes if by)
+    equal = [c for c, by in outcomes if not by and known.reason(c)]
+    survivors = [c for c, by in outcomes if not by and not known.reason(c)]
+    kills = sum(killed.values())
+    if options.json:
+        print(json.dumps({"changes": len(outcomes), "killed": kills, "by": killed, "equivalent": len(equal),
+                          "same_object": skipped["same"], "refused": skipped["refused"], "stale": stale,
+                          "survivors": [dict(c._asdict(), number=c.number + 1) for c in survivors]}))
+    else:
+        for change in survivors:
+            print(show(change) + "\n")
+        for line in stale:
+            print(f"equivalent.txt: the tree has no such change: {line}")
+        print(f"{kills} of {len(outcomes)} changes killed ({100 * kills / max(len(outcomes), 1):.1f} %), {len(equal)} "
+              f"equivalent (equivalent.txt), {len(survivors)} survived; {skipped['same']} compiled to the same object "
+              f"and {skipped['refused']} did not compile: not counted")
+        print("killed by: " + ", ".join(f"{name} {n}" for name, n in killed.most_common()))
+    return 1 if survivors or stale else 0
+
+
+def main():
+    options = arguments()
+    files = choose(options.files)
+    say("building")
+    programs.copy_tree()
+    commands = programs.Commands()
+    found = drawn(files, options.seed)
+    known = equivalent.Equivalents(os.path.join(os.path.dirname(__file__), "equivalent.txt"))
+    tree = fingerprint(["daemon", "tests/core", "tests/sim", "tests/segment"]) + f" {options.seeds} {options.slow:g}"
+    tests = programs.baseline(options.seeds, options.slow, say)
+    outcomes, skipped = play(options, Mutator(commands, tests, Results(tree, options.again)), found)
+    say("")
+    return report(options, outcomes, skipped, known, known.stale(files, found))
 
 
 sys.exit(main())
