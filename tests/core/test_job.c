@@ -340,6 +340,110 @@ static void a_join_of_a_job_that_an_earlier_registry_has_formed_is_refused(void 
     node_end();
 }
 
+/* become_successor makes node 1 the registry, and lets node 2 report rank 1 of instance 9. */
+static const struct td_job *become_successor(void)
+{
+    node_begin("4", 1, NULL);
+    lose(0);
+    reports(2, 9, 1);
+    const struct td_job *job = node.core->registry->jobs;
+    assert_int_equal(job->joined, 1);
+    return job;
+}
+
+static void a_report_that_fits_no_job_is_ignored(void **state)
+{
+    (void)state;
+    const struct td_job *job = become_successor();
+    reports(3, 9, 2); /* the job has 2 ranks */
+    reports(3, 10, 2);
+    struct td_message m = joins_message((uint64_t)8 << 32, 3, 0);
+    m.instance = 9;
+    node_message(3, &m); /* another size */
+    m.u.join.size = 2;
+    m.u.join.name = "another";
+    node_message(3, &m);
+    m.u.join.name = "job";
+    m.u.join.uid = 1001;
+    node_message(3, &m);
+    assert_int_equal(job->joined, 1);
+    assert_true(node.core->registry->jobs == job && !job->next);
+    reports(3, 9, 1); /* node 2 has it */
+    assert_int_equal(job->entry[0].node, 2);
+    reports(3, 9, 0);
+    assert_int_equal(job->joined, 2);
+    node_end();
+    node_begin("4", 1, NULL);
+    reports(2, 9, 1); /* node 0 is the registry */
+    assert_null(node.core->registry->jobs);
+    node_end();
+}
+
+static void a_reported_rank_is_refused_to_the_join_that_asked_for_it_only(void **state)
+{
+    (void)state;
+    become_successor();
+    joins_from(3, 31, 4, 2);
+    joins_from(3, 32, 4, 3);
+    joins_from(3, 33, 4, 0);
+    node_forget();
+    reports(2, 10, 0); /* of another instance with 2 ranks */
+    assert_int_equal(node_count(TD_MESSAGE_REFUSE), 1);
+    assert_int_equal(node_sent_to(3, TD_MESSAGE_REFUSE)->u.refuse.token, 33);
+    const struct td_job *forming = node.core->registry->jobs;
+    while (forming->instance)
+        forming = forming->next;
+    assert_int_equal(forming->joined, 2);
+    assert_int_equal(forming->entry[0].token, 31);
+    assert_int_equal(forming->entry[1].token, 32);
+    node_end();
+}
+
+static void an_answer_beyond_the_ranks_of_a_job_is_ignored(void **state)
+{
+    (void)state;
+    node_begin("4", 0, NULL);
+    joins_from(2, 20, 2, 0);
+    joins_from(2, 21, 2, 1);
+    const struct td_message *grant = node_sent_to(2, TD_MESSAGE_GRANT);
+    struct td_message m = {.kind = TD_MESSAGE_GRANTED, .instance = grant->instance};
+    static const uint32_t wrong[][2] = {{2, 0}, {2, 1}, {0, 3}, {1, 2}, {1, UINT32_MAX}};
+    const struct td_job *job = node.core->registry->jobs;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        m.u.granted = (struct td_message_granted){
+            .first = wrong[i][0], .count = wrong[i][1], .is_granted = true};
+        node_message(2, &m);
+        assert_int_equal(job->granted, 0);
+        assert_int_equal(job->state, TD_JOB_GRANTING);
+    }
+    m.u.granted = (struct td_message_granted){.first = 0, .count = 2, .is_granted = true};
+    node_message(3, &m); /* it has none of the joins */
+    assert_int_equal(job->granted, 0);
+    node_message(2, &m);
+    assert_int_equal(job->state, TD_JOB_FORMED);
+    node_end();
+}
+
+static void jobs_of_other_names_or_users_that_formed_are_no_namesakes(void **state)
+{
+    (void)state;
+    node_begin("4", 0, NULL);
+    struct td_message m = joins_message(20, 2, 0), other = joins_message(30, 2, 1);
+    other.u.join.uid = 1001;
+    other.u.join.name = "another";
+    node_message(2, &m);
+    node_message(3, &other);
+    for (const struct td_job *job = node.core->registry->jobs; job; job = job->next)
+        assert_int_equal(job->namesake, 0);
+    joins_arrive(2, 21, 2, 1); /* it forms */
+    other.u.join.token = 31;
+    other.u.join.name = "job";
+    node_message(3, &other);
+    for (const struct td_job *job = node.core->registry->jobs; job; job = job->next)
+        assert_int_equal(job->namesake, 0);
+    node_end();
+}
+
 static void a_job_waits_for_another_join_if_one_is_not_granted(void **state)
 {
     (void)state;
@@ -454,6 +558,10 @@ int main(void)
         cmocka_unit_test(a_seated_join_is_withdrawn_only_from_a_registry_that_did_not_form_the_job),
         cmocka_unit_test(a_successor_forms_no_job_before_it_knows_the_ranks_of_others),
         cmocka_unit_test(a_join_of_a_job_that_an_earlier_registry_has_formed_is_refused),
+        cmocka_unit_test(a_report_that_fits_no_job_is_ignored),
+        cmocka_unit_test(a_reported_rank_is_refused_to_the_join_that_asked_for_it_only),
+        cmocka_unit_test(an_answer_beyond_the_ranks_of_a_job_is_ignored),
+        cmocka_unit_test(jobs_of_other_names_or_users_that_formed_are_no_namesakes),
         cmocka_unit_test(a_job_waits_for_another_join_if_one_is_not_granted),
         cmocka_unit_test(node_0_without_memory_for_its_own_group_forgets_the_job),
         cmocka_unit_test(ranks_beyond_the_limit_of_a_node_are_refused),

@@ -340,6 +340,25 @@ static void a_new_session_of_the_far_end_keeps_one_in_which_nothing_came(void **
     node_end();
 }
 
+/* ---- a node that must have started by now ---- */
+
+static void a_node_that_is_expected_has_the_whole_patience_once_it_was_tried(void **state)
+{
+    (void)state;
+    far_begin(NULL);
+    td_time patience = (td_time)node.core->settings.progress_timeout_ns;
+    td_session_expect(node.core, FAR, DAEMON);
+    assert_true(far.link->lane->expected);
+    assert_true(far.link->expires_at == TD_TIME_NEVER); /* it was never tried */
+    far_down(false);
+    td_time begun = far.link->expires_at;
+    assert_true(begun < TD_TIME_NEVER);
+    node.core->now += patience / 2;
+    td_session_expect(node.core, FAR, DAEMON);
+    assert_true(far.link->expires_at == node.core->now + patience);
+    node_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -361,6 +380,7 @@ int main(void)
         cmocka_unit_test(a_resume_of_a_session_that_was_given_up_here_is_answered_with_the_new_one),
         cmocka_unit_test(a_new_session_of_the_far_end_ends_one_in_which_something_came),
         cmocka_unit_test(a_new_session_of_the_far_end_keeps_one_in_which_nothing_came),
+        cmocka_unit_test(a_node_that_is_expected_has_the_whole_patience_once_it_was_tried),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
