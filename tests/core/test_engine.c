@@ -128,6 +128,19 @@ static void a_step_starts_when_its_dependency_is_done(void **state)
     node_end();
 }
 
+static void steps_that_find_no_room_start_in_later_turns(void **state)
+{
+    (void)state;
+    begin(3);
+    release();
+    for (uint64_t i = 0; i < 3; i++)
+        unpack(i, 0, BYTES);
+    node_forget();
+    node_run(); /* a turn has room for one action */
+    assert_int_equal(node.computes, 3);
+    node_end();
+}
+
 static void a_step_without_bytes_is_done_at_once(void **state)
 {
     (void)state;
@@ -258,6 +271,7 @@ int main(void)
         cmocka_unit_test(a_message_is_received_when_all_its_packets_are_unpacked),
         cmocka_unit_test(packets_are_accepted_before_the_release_but_no_step_starts),
         cmocka_unit_test(a_step_starts_when_its_dependency_is_done),
+        cmocka_unit_test(steps_that_find_no_room_start_in_later_turns),
         cmocka_unit_test(a_step_without_bytes_is_done_at_once),
         cmocka_unit_test(a_packet_that_fits_no_step_drops_the_link),
         cmocka_unit_test(an_operation_that_has_ended_accepts_no_packet),

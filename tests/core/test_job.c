@@ -387,7 +387,9 @@ static void a_reported_rank_is_refused_to_the_join_that_asked_for_it_only(void *
     joins_from(3, 32, 4, 3);
     joins_from(3, 33, 4, 0);
     node_forget();
-    reports(2, 10, 0); /* of another instance with 2 ranks */
+    reports(2, 10, 1); /* of another instance with 2 ranks */
+    assert_int_equal(node_count(TD_MESSAGE_REFUSE), 0);
+    reports(2, 10, 0);
     assert_int_equal(node_count(TD_MESSAGE_REFUSE), 1);
     assert_int_equal(node_sent_to(3, TD_MESSAGE_REFUSE)->u.refuse.token, 33);
     const struct td_job *forming = node.core->registry->jobs;

@@ -80,6 +80,13 @@ static void accept(uint32_t from)
     node_message(from, &m);
 }
 
+/* expect_no_doubt checks that the group asks for no epoch any more. */
+static void expect_no_doubt(void)
+{
+    assert_true(c->parting.doubt_at == TD_TIME_NEVER);
+    assert_false(c->parting.asked || c->parting.told || c->parting.urged);
+}
+
 static void with_a_quorum_a_call_ends_with_node_failed(void **state)
 {
     (void)state;
@@ -97,6 +104,7 @@ static void with_a_quorum_a_call_ends_with_node_failed(void **state)
     assert_int_equal(node.reply.error, TD_ERR_NODE_FAILED);
     assert_non_null(strstr(node.text, "job job lost node 3 (3): it did not answer in time"));
     assert_int_equal(c->state, TD_COMMUNICATOR_LOST_NODE);
+    expect_no_doubt();
     node_end();
 }
 
@@ -140,9 +148,41 @@ static void without_a_quorum_calls_end_with_partitioned_on_all_nodes_that_are_he
     assert_int_equal(c->state, TD_COMMUNICATOR_PARTED);
     assert_string_equal(told(2, TD_PARTING_END)->text, node.text);
     assert_null(told(0, TD_PARTING_END));
+    expect_no_doubt();
     node_forget();
     node_call(c, -1); /* later calls end at once */
     assert_int_equal(node.reply.error, TD_ERR_PARTITIONED);
+    node_end();
+}
+
+static void a_group_in_doubt_is_so_until_it_is_broken_or_parted(void **state)
+{
+    (void)state;
+    begin(1);
+    node_call(c, -1);
+    silence(3);
+    td_time at = c->parting.doubt_at;
+    assert_true(at != TD_TIME_NEVER);
+    td_parting_epoch(node.core); /* one that did not concern it */
+    assert_true(c->parting.doubt_at == at);
+    tell(0, TD_PARTING_END, 0, 0);
+    assert_int_equal(node.reply.error, TD_ERR_PARTITIONED);
+    expect_no_doubt();
+    node_end();
+    begin(1);
+    silence(3);
+    td_communicator_lose_node(node.core, c, 2, true, "its daemon was restarted");
+    node_run();
+    assert_int_equal(c->state, TD_COMMUNICATOR_LOST_NODE);
+    td_parting_epoch(node.core);
+    expect_no_doubt();
+    node_end();
+    begin(1);
+    node_call(c, -1);
+    silence(3);
+    td_bit_clear(c->parting.silent, 3); /* it answers again */
+    pass(heartbeat());
+    expect_no_doubt();
     node_end();
 }
 
@@ -365,6 +405,7 @@ int main(void)
         cmocka_unit_test(with_a_quorum_a_call_ends_with_node_failed),
         cmocka_unit_test(a_loss_is_told_after_the_epoch_that_it_follows_from),
         cmocka_unit_test(without_a_quorum_calls_end_with_partitioned_on_all_nodes_that_are_heard),
+        cmocka_unit_test(a_group_in_doubt_is_so_until_it_is_broken_or_parted),
         cmocka_unit_test(a_node_tells_the_first_one_of_its_call_and_asks_later_itself),
         cmocka_unit_test(calls_wait_in_a_round_and_go_on_with_the_largest_number),
         cmocka_unit_test(the_root_asks_again_until_all_are_ready),

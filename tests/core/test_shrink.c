@@ -6,6 +6,7 @@
 #include "core/membership/epoch.h"
 #include "core/membership/shrink.h"
 #include "core/membership/subgroup.h"
+#include "core/net/link.h"
 
 enum { GROUP = 4, SECOND = 1000000000 };
 
@@ -372,6 +373,28 @@ static void a_node_that_was_excluded_in_its_pause_does_not_go_on(void **state)
     node_end();
 }
 
+/* A silent node neither votes nor lets the others leave it out: the excluded node says so itself.
+ */
+static void an_excluded_node_does_not_wait_for_a_silent_one(void **state)
+{
+    (void)state;
+    const uint8_t bytes[14] = {[6] = 5}; /* node 0, by ballot 5 */
+    begin(0);
+    c->minor = TD_MINOR_PARTING;
+    lose(3);
+    call();
+    assert_int_equal(node.replies, 0);
+    node.core->link[2].state = TD_LINK_GIVEN_UP;
+    td_core_notices.node_lost(node.core, 2, "it has been silent");
+    node_run();
+    struct td_message m = {.kind = TD_MESSAGE_EPOCH_KNOWN};
+    m.u.epoch_known.ballot = 5;
+    m.u.epoch_known.exclusions = (struct td_bitmap){bytes, sizeof bytes};
+    node_message(1, &m);
+    assert_int_equal(node.reply.error, TD_ERR_PARTITIONED);
+    node_end();
+}
+
 /* If all other daemons were restarted, nobody knows whether the earlier ones went on. */
 static void without_daemons_that_know_a_shrink_after_a_pause_is_partitioned(void **state)
 {
@@ -433,6 +456,7 @@ int main(void)
         cmocka_unit_test(a_node_that_has_lost_the_group_says_that_nobody_is_left),
         cmocka_unit_test(a_proof_counts_after_a_pause_once_a_quorum_has_confirmed_the_node),
         cmocka_unit_test(a_node_that_was_excluded_in_its_pause_does_not_go_on),
+        cmocka_unit_test(an_excluded_node_does_not_wait_for_a_silent_one),
         cmocka_unit_test(without_daemons_that_know_a_shrink_after_a_pause_is_partitioned),
         cmocka_unit_test(an_earlier_exclusion_concerns_a_group_that_loses_a_node),
         cmocka_unit_test(a_short_pause_needs_no_confirmation),
