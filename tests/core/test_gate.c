@@ -2,6 +2,8 @@
 /* The gate, driven message by message: core/operation/gate.h. */
 #include "node.h"
 
+#include "core/membership/client.h"
+#include "core/operation/arrival.h"
 #include "core/operation/gate.h"
 
 enum { GROUP = 4, SECOND = 1000000000 };
@@ -311,6 +313,38 @@ static void an_announcement_beyond_the_window_is_sent_back(void **state)
     node_end();
 }
 
+/* call_counts makes the local rank send and receive so many elements of no type, from and to each.
+ */
+static void call_counts(const uint64_t *sends, const uint64_t *receives)
+{
+    struct td_request q = {.kind = TD_REQUEST_OPERATION, .id = 10};
+    q.u.operation.group = c->number;
+    q.u.operation.call.kind = TD_KIND_ALLTOALLV;
+    q.u.operation.call.type = TD_TYPE_NONE;
+    q.u.operation.timeout_ns = -1;
+    q.u.operation.from = (struct td_rank_counts){.count = sends, .counts = GROUP};
+    q.u.operation.to = (struct td_rank_counts){.count = receives, .counts = GROUP};
+    td_arrival_request(node.core, td_client_find(node.core, NODE_CLIENT), &q);
+    node_run();
+}
+
+static void elements_on_either_side_need_a_type(void **state)
+{
+    (void)state;
+    const uint64_t none[GROUP] = {0}, some[GROUP] = {0, 1};
+    for (int side = 0; side < 2; side++) {
+        begin(0);
+        call_counts(side ? none : some, side ? some : none);
+        assert_int_equal(node.reply.error, TD_ERR_INVALID);
+        assert_string_equal(node.text, "the element type is unknown");
+        node_end();
+    }
+    begin(0);
+    call_counts(none, none);
+    assert_int_equal(node.replies, 0);
+    node_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -330,6 +364,7 @@ int main(void)
         cmocka_unit_test(an_announcement_that_finds_no_record_is_sent_back),
         cmocka_unit_test(the_oldest_operation_of_a_group_always_has_a_record),
         cmocka_unit_test(an_announcement_beyond_the_window_is_sent_back),
+        cmocka_unit_test(elements_on_either_side_need_a_type),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

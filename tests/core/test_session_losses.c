@@ -297,6 +297,16 @@ static void a_link_that_was_given_up_is_lost_again_when_it_goes_down(void **stat
     node_end();
 }
 
+static void node_0_is_given_up_like_the_others(void **state)
+{
+    (void)state;
+    node_begin("4", 1, NULL);
+    td_session_down(node.core, 0, "the cable is cut", false);
+    far_pass((uint64_t)node.core->settings.progress_timeout_ns);
+    assert_int_equal(node.core->link[0].state, TD_LINK_GIVEN_UP);
+    node_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -312,6 +322,7 @@ int main(void)
         cmocka_unit_test(the_silence_before_a_link_went_down_counts),
         cmocka_unit_test(a_daemon_that_was_never_up_has_one_heartbeat_to_come_up),
         cmocka_unit_test(a_link_that_is_up_but_does_not_resume_in_time_loses_its_session),
+        cmocka_unit_test(node_0_is_given_up_like_the_others),
         cmocka_unit_test(a_link_that_was_given_up_is_lost_again_when_it_goes_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,7 @@
 #include "far.h"
 
 #include "core/membership/shrink.h"
+#include "core/membership/succession.h"
 #include "core/net/fabric_routed.h"
 #include "core/net/health.h"
 
@@ -358,6 +359,26 @@ static void a_group_of_an_earlier_daemon_is_lost_whenever_a_later_one_speaks(voi
     node_end();
 }
 
+/* The registry asks each node that it hears for its ranks, and again after its session has ended.
+ */
+static void a_registry_asks_a_relayed_node_again_whose_session_has_ended(void **state)
+{
+    (void)state;
+    for (int restarted = 0; restarted < 2; restarted++) {
+        far_begin_relayed();
+        node.core->succession->state = TD_SUCCESSION_KEEPING;
+        assert_true(far_hear(1));
+        resumed(DAEMON, far.link->session, 0);
+        far_say();
+        node_forget();
+        far.given_up = restarted ? 0 : far.link->session;
+        resumed(restarted ? ANOTHER : DAEMON + 2, restarted ? far.link->session : 0, 0);
+        assert_int_equal(far.link->state, TD_LINK_UP);
+        assert_int_equal(node_count(TD_MESSAGE_REGISTRY_ASK), 1);
+        node_end();
+    }
+}
+
 static void a_group_that_forms_late_with_an_earlier_daemon_is_lost(void **state)
 {
     (void)state;
@@ -583,6 +604,7 @@ int main(void)
         cmocka_unit_test(messages_that_no_daemon_answered_are_dropped_if_nothing_needs_the_new_one),
         cmocka_unit_test(a_group_that_has_formed_with_a_daemon_outlives_its_first_resume),
         cmocka_unit_test(a_group_of_an_earlier_daemon_is_lost_whenever_a_later_one_speaks),
+        cmocka_unit_test(a_registry_asks_a_relayed_node_again_whose_session_has_ended),
         cmocka_unit_test(a_group_that_forms_late_with_an_earlier_daemon_is_lost),
         cmocka_unit_test(
             a_session_that_goes_on_after_a_restart_of_the_receiver_is_taken_from_there),

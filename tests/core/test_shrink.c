@@ -5,6 +5,7 @@
 #include "core/membership/communicator_losses.h"
 #include "core/membership/epoch.h"
 #include "core/membership/shrink.h"
+#include "core/membership/shrink_silence.h"
 #include "core/membership/subgroup.h"
 #include "core/net/link.h"
 
@@ -45,6 +46,13 @@ static uint64_t view(uint32_t asked)
     const struct td_message *m = node_sent_to(asked, TD_MESSAGE_SHRINK_ASK);
     assert_non_null(m);
     return m->u.shrink_ask.view;
+}
+
+static void silence(uint32_t from)
+{
+    node.core->link[from].state = TD_LINK_GIVEN_UP;
+    td_core_notices.node_lost(node.core, from, "it has been silent");
+    node_run();
 }
 
 static void vote(uint32_t from, uint64_t hash, const uint8_t *lost, const uint8_t *missing)
@@ -384,14 +392,31 @@ static void an_excluded_node_does_not_wait_for_a_silent_one(void **state)
     lose(3);
     call();
     assert_int_equal(node.replies, 0);
-    node.core->link[2].state = TD_LINK_GIVEN_UP;
-    td_core_notices.node_lost(node.core, 2, "it has been silent");
-    node_run();
+    silence(2);
     struct td_message m = {.kind = TD_MESSAGE_EPOCH_KNOWN};
     m.u.epoch_known.ballot = 5;
     m.u.epoch_known.exclusions = (struct td_bitmap){bytes, sizeof bytes};
     node_message(1, &m);
     assert_int_equal(node.reply.error, TD_ERR_PARTITIONED);
+    node_end();
+}
+
+static void a_shrink_that_awaits_a_silent_node_wakes_this_one_in_time(void **state)
+{
+    (void)state;
+    begin(0);
+    c->minor = TD_MINOR_PARTING;
+    lose(3);
+    call();
+    silence(2);
+    node.core->alarm = TD_TIME_NEVER;
+    td_shrink_hurry(node.core, c->shrink);
+    assert_true(c->shrink->hurry_at ==
+                node.core->now + (td_time)node.core->settings.progress_timeout_ns);
+    assert_true(node.core->alarm == c->shrink->hurry_at);
+    node.core->alarm = TD_TIME_NEVER;
+    td_shrink_hurry(node.core, c->shrink);
+    assert_true(node.core->alarm == c->shrink->hurry_at);
     node_end();
 }
 
@@ -456,6 +481,7 @@ int main(void)
         cmocka_unit_test(a_node_that_has_lost_the_group_says_that_nobody_is_left),
         cmocka_unit_test(a_proof_counts_after_a_pause_once_a_quorum_has_confirmed_the_node),
         cmocka_unit_test(a_node_that_was_excluded_in_its_pause_does_not_go_on),
+        cmocka_unit_test(a_shrink_that_awaits_a_silent_node_wakes_this_one_in_time),
         cmocka_unit_test(an_excluded_node_does_not_wait_for_a_silent_one),
         cmocka_unit_test(without_daemons_that_know_a_shrink_after_a_pause_is_partitioned),
         cmocka_unit_test(an_earlier_exclusion_concerns_a_group_that_loses_a_node),
