@@ -420,6 +420,40 @@ static void a_shrink_that_awaits_a_silent_node_wakes_this_one_in_time(void **sta
     node_end();
 }
 
+static void a_node_that_is_not_the_head_asks_to_exclude_a_silent_head(void **state)
+{
+    (void)state;
+    begin(2);
+    node.core->epochs->votes_from = 1;
+    c->minor = TD_MINOR_PARTING;
+    lose(3);
+    call();
+    silence(0);
+    node.core->now = c->shrink->hurry_at;
+    td_shrink_timers(node.core, c);
+    node_run();
+    assert_non_null(node_sent_to(1, TD_MESSAGE_EPOCH_POLL));
+    node_end();
+}
+
+/* The head knows the ranks that have called, or cannot. */
+static void the_head_says_which_ranks_are_missing(void **state)
+{
+    (void)state;
+    const uint8_t lost = 1 << 3, missing = 1 << 2;
+    uint8_t bits[1];
+    begin(0);
+    lose(3);
+    call();
+    td_shrink_arrived(c->shrink, bits);
+    assert_int_equal(bits[0], 1 << 3 | 1);
+    vote(1, view(1), &lost, NULL);
+    vote(2, view(1), &lost, &missing);
+    td_shrink_arrived(c->shrink, bits);
+    assert_int_equal(bits[0], 1 << 3 | 1 << 1 | 1);
+    node_end();
+}
+
 /* If all other daemons were restarted, nobody knows whether the earlier ones went on. */
 static void without_daemons_that_know_a_shrink_after_a_pause_is_partitioned(void **state)
 {
@@ -482,6 +516,8 @@ int main(void)
         cmocka_unit_test(a_proof_counts_after_a_pause_once_a_quorum_has_confirmed_the_node),
         cmocka_unit_test(a_node_that_was_excluded_in_its_pause_does_not_go_on),
         cmocka_unit_test(a_shrink_that_awaits_a_silent_node_wakes_this_one_in_time),
+        cmocka_unit_test(a_node_that_is_not_the_head_asks_to_exclude_a_silent_head),
+        cmocka_unit_test(the_head_says_which_ranks_are_missing),
         cmocka_unit_test(an_excluded_node_does_not_wait_for_a_silent_one),
         cmocka_unit_test(without_daemons_that_know_a_shrink_after_a_pause_is_partitioned),
         cmocka_unit_test(an_earlier_exclusion_concerns_a_group_that_loses_a_node),
