@@ -440,7 +440,7 @@ static void a_node_that_is_not_the_head_asks_to_exclude_a_silent_head(void **sta
 static void the_head_says_which_ranks_are_missing(void **state)
 {
     (void)state;
-    const uint8_t lost = 1 << 3, missing = 1 << 2;
+    const uint8_t lost = 1 << 3, missing = 1; /* of the one rank there */
     uint8_t bits[1];
     begin(0);
     lose(3);

@@ -3,6 +3,7 @@
  * nodes. Node 0 is the root, with the children 1 to 8; node 1 has the child 9. */
 #include "node.h"
 
+#include "core/membership/communicator_losses.h"
 #include "core/operation/engine.h"
 #include "core/operation/operation.h"
 #include "core/operation/stall.h"
@@ -206,6 +207,21 @@ static void inner_node_passes_on_the_first_appeal_and_those_that_say_more(void *
     node_end();
 }
 
+static void no_appeal_is_passed_on_in_a_group_that_is_parted_or_of_another_time(void **state)
+{
+    (void)state;
+    begin(INNER);
+    c->first_sequence = TD_GROUP_OPERATIONS_MAX + 1;
+    appeal(LEAF, LEAF, 4, "9 waits for 4");
+    assert_int_equal(node.sents, 0);
+    c->first_sequence = 0;
+    td_communicator_part(node.core, c, "nodes are silent");
+    node_forget();
+    appeal(LEAF, LEAF, 4, "9 waits for 4");
+    assert_int_equal(node_count(TD_MESSAGE_APPEAL), 0);
+    node_end();
+}
+
 static void node_that_has_completed_the_operation_passes_appeal_and_verdict_on(void **state)
 {
     (void)state;
@@ -318,6 +334,7 @@ int main(void)
         cmocka_unit_test(root_that_has_completed_the_operation_ends_it_elsewhere_once),
         cmocka_unit_test(root_that_completes_the_operation_after_an_appeal_ends_it_elsewhere),
         cmocka_unit_test(inner_node_passes_on_the_first_appeal_and_those_that_say_more),
+        cmocka_unit_test(no_appeal_is_passed_on_in_a_group_that_is_parted_or_of_another_time),
         cmocka_unit_test(node_that_has_completed_the_operation_passes_appeal_and_verdict_on),
         cmocka_unit_test(operation_ends_without_the_root_if_no_verdict_comes),
         cmocka_unit_test(operation_that_goes_on_after_an_appeal_may_complete),
