@@ -288,6 +288,30 @@ static void a_cancel_is_an_outcome_that_all_agree_on(void **state)
     node_end();
 }
 
+static void the_first_error_of_a_vote_is_the_outcome(void **state)
+{
+    (void)state;
+    static const uint8_t lost = 0, local = 1;
+    begin(0);
+    call();
+    struct td_message m = about(TD_MESSAGE_SHRINK_VOTE);
+    m.u.shrink_vote = (struct td_message_shrink_vote){.view = view(1),
+                                                      .lost = {&lost, 1},
+                                                      .missing = {&local, 1},
+                                                      .error = TD_ERR_CANCELLED,
+                                                      .text = "rank 1 cancelled it"};
+    node_message(1, &m);
+    m.u.shrink_vote.text = "rank 2 cancelled it";
+    node_message(2, &m);
+    assert_int_equal(node_count(TD_MESSAGE_SHRINK_PROPOSE), 0);
+    vote(3, view(1), &lost, NULL);
+    const struct td_message *proposed = node_sent_to(1, TD_MESSAGE_SHRINK_PROPOSE);
+    assert_non_null(proposed);
+    assert_int_equal(proposed->u.shrink_propose.outcome.error, TD_ERR_CANCELLED);
+    assert_string_equal(proposed->u.shrink_propose.outcome.text, "rank 1 cancelled it");
+    node_end();
+}
+
 static void a_vote_counts_though_another_node_does_not_hear_the_voter(void **state)
 {
     (void)state;
@@ -502,6 +526,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_node_votes_at_the_first_slot_that_lives),
+        cmocka_unit_test(the_first_error_of_a_vote_is_the_outcome),
         cmocka_unit_test(a_vote_counts_though_another_node_does_not_hear_the_voter),
         cmocka_unit_test(the_first_slot_that_lives_asks_all_others),
         cmocka_unit_test(equal_votes_lead_to_a_group_of_the_survivors),
