@@ -313,6 +313,38 @@ static void an_announcement_beyond_the_window_is_sent_back(void **state)
     node_end();
 }
 
+/* report_now lets the time of the next report come. It returns the number of REPORTs. */
+static uint32_t report_now(void)
+{
+    struct td_operation *o = operation();
+    node_forget();
+    if (o->report_at == TD_TIME_NEVER)
+        o->report_at = node.core->now;
+    node.core->now = o->report_at;
+    td_gate_timers(node.core, o);
+    node_run();
+    return node_count(TD_MESSAGE_REPORT);
+}
+
+static void ranks_that_have_arrived_are_reported_once(void **state)
+{
+    (void)state;
+    begin(2);
+    node_call(c, -1);
+    struct td_operation *o = operation();
+    o->state = TD_OPERATION_GATHERING; /* as if another rank here were missing */
+    assert_int_equal(report_now(), 1);
+    assert_int_equal(report_now(), 0);
+    o->known_sent = 0;
+    node_forget();
+    o->report_at = node.core->now;
+    node.core->pad_used = TD_PAD_BYTES; /* there is no memory in this step */
+    td_gate_timers(node.core, o);
+    assert_int_equal(node.actions.count, 0);
+    assert_int_equal(report_now(), 1);
+    node_end();
+}
+
 /* call_counts makes the local rank send and receive so many elements of no type, from and to each.
  */
 static void call_counts(const uint64_t *sends, const uint64_t *receives)
@@ -364,6 +396,7 @@ int main(void)
         cmocka_unit_test(an_announcement_that_finds_no_record_is_sent_back),
         cmocka_unit_test(the_oldest_operation_of_a_group_always_has_a_record),
         cmocka_unit_test(an_announcement_beyond_the_window_is_sent_back),
+        cmocka_unit_test(ranks_that_have_arrived_are_reported_once),
         cmocka_unit_test(elements_on_either_side_need_a_type),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -248,6 +248,35 @@ static void an_accepted_outcome_is_reported_in_later_votes(void **state)
     node_end();
 }
 
+static void the_head_proposes_what_a_node_has_accepted_in_the_latest_round(void **state)
+{
+    (void)state;
+    static const uint8_t lost = 1 << 3;
+    begin(0);
+    lose(3);
+    call();
+    struct td_message m = about(TD_MESSAGE_SHRINK_ACCEPTED_BEFORE);
+    struct td_message_shrink_accepted_before *before = &m.u.shrink_accepted_before;
+    before->outcome.lost = (struct td_bitmap){&lost, 1};
+    before->outcome.error = TD_ERR_TIMEOUT;
+    before->round = 2;
+    before->outcome.text = "rank 2 did not call it";
+    node_message(1, &m);
+    before->round = 1;
+    before->outcome.text = "rank 1 did not call it";
+    node_message(2, &m);
+    vote(1, view(1), &lost, NULL);
+    vote(2, view(1), &lost, NULL);
+    const struct td_message *proposed = node_sent_to(1, TD_MESSAGE_SHRINK_PROPOSE);
+    assert_non_null(proposed);
+    assert_int_equal(proposed->u.shrink_propose.outcome.error, TD_ERR_TIMEOUT);
+    assert_string_equal(proposed->u.shrink_propose.outcome.text, "rank 2 did not call it");
+    before->round = 9; /* it has proposed already */
+    node_message(2, &m);
+    assert_string_equal(c->shrink->accepted.text, "rank 2 did not call it");
+    node_end();
+}
+
 static void a_proposal_of_another_view_is_ignored(void **state)
 {
     (void)state;
@@ -535,6 +564,7 @@ int main(void)
         cmocka_unit_test(a_node_two_shrinks_behind_learns_that_it_is_given_up),
         cmocka_unit_test(missing_ranks_are_named_after_a_last_call),
         cmocka_unit_test(an_accepted_outcome_is_reported_in_later_votes),
+        cmocka_unit_test(the_head_proposes_what_a_node_has_accepted_in_the_latest_round),
         cmocka_unit_test(a_proposal_of_another_view_is_ignored),
         cmocka_unit_test(a_cancel_is_an_outcome_that_all_agree_on),
         cmocka_unit_test(a_node_that_has_lost_the_group_says_that_nobody_is_left),
