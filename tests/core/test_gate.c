@@ -204,6 +204,21 @@ static void a_child_without_scratch_makes_all_announce_again(void **state)
     node_end();
 }
 
+static void the_survey_begins_anew_when_all_announce_again(void **state)
+{
+    (void)state;
+    const struct td_survey survey = {.most = 7, .total = 9};
+    begin(0);
+    node_call(c, -1);
+    operation()->survey = survey; /* of the ranks that have announced */
+    announce(1, node_barrier(1), true);
+    announce(2, node_barrier(2), false);
+    announce(3, node_barrier(3), false);
+    assert_int_equal(node_count(TD_MESSAGE_ANNOUNCE_AGAIN), 3);
+    assert_int_equal(operation()->survey.total, 0);
+    node_end();
+}
+
 static void an_announcement_of_a_node_that_is_no_child_is_ignored(void **state)
 {
     (void)state;
@@ -392,6 +407,7 @@ int main(void)
         cmocka_unit_test(an_appeal_of_a_child_becomes_a_verdict_for_all),
         cmocka_unit_test(no_child_is_asked_for_what_an_older_daemon_does_not_understand),
         cmocka_unit_test(a_child_without_scratch_makes_all_announce_again),
+        cmocka_unit_test(the_survey_begins_anew_when_all_announce_again),
         cmocka_unit_test(an_announcement_of_a_node_that_is_no_child_is_ignored),
         cmocka_unit_test(an_announcement_that_finds_no_record_is_sent_back),
         cmocka_unit_test(the_oldest_operation_of_a_group_always_has_a_record),

@@ -108,6 +108,42 @@ static void pieces_of_different_sizes_end_the_membership_and_the_link(void **sta
     node_end();
 }
 
+/* pass_pieces sends a membership of three pieces to node 1, which has rank 0 with this token. */
+static void pass_pieces(uint64_t token)
+{
+    enum { RANKS = 2 * TD_MEMBERS_PER_MESSAGE + 40 };
+    static struct td_member_run run[RANKS];
+    struct td_message m = {.kind = TD_MESSAGE_MEMBERS, .instance = 77};
+    for (uint32_t i = 0; i < RANKS; i++)
+        run[i] = (struct td_member_run){i, 1, i ? 2 + i % 2 : 1, i ? 1000 + i : token};
+    node_forget();
+    for (uint32_t at = 0; at < RANKS; at += TD_MEMBERS_PER_MESSAGE) {
+        uint32_t rest = RANKS - at;
+        bool last = rest <= TD_MEMBERS_PER_MESSAGE;
+        m.u.members = (struct td_message_members){.uid = 1000,
+                                                  .name = "job",
+                                                  .size = RANKS,
+                                                  .is_last_piece = last,
+                                                  .runs = last ? rest : TD_MEMBERS_PER_MESSAGE,
+                                                  .run = run + at};
+        assert_int_equal(node.replies, 0);
+        node_message(0, &m);
+    }
+    assert_int_equal(node_count(TD_MESSAGE_MEMBERS), 2 * 3); /* to nodes 2 and 3 */
+}
+
+static void a_membership_of_many_runs_is_passed_on_in_pieces(void **state)
+{
+    (void)state;
+    node_begin("4", 1, NULL);
+    joins_request(1, 2 * TD_MEMBERS_PER_MESSAGE + 40, 0);
+    uint64_t token = node.core->joins->first->token;
+    joins_ask(0, 77, token, 1);
+    pass_pieces(token);
+    assert_int_equal(node.reply.kind, TD_REPLY_JOINED);
+    node_end();
+}
+
 /* The ranks of the first piece would be missing. */
 static void pieces_that_follow_a_refused_one_make_no_group(void **state)
 {
@@ -188,6 +224,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_node_without_memory_refuses_all_joins_of_the_job),
         cmocka_unit_test(a_membership_comes_from_the_registry_or_from_a_node_of_the_job),
+        cmocka_unit_test(a_membership_of_many_runs_is_passed_on_in_pieces),
         cmocka_unit_test(pieces_that_follow_a_refused_one_make_no_group),
         cmocka_unit_test(a_membership_seats_the_join_that_it_names),
         cmocka_unit_test(pieces_of_different_sizes_end_the_membership_and_the_link),

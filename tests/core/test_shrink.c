@@ -6,6 +6,7 @@
 #include "core/membership/epoch.h"
 #include "core/membership/shrink.h"
 #include "core/membership/shrink_silence.h"
+#include "core/membership/shrink_view.h"
 #include "core/membership/subgroup.h"
 #include "core/net/link.h"
 
@@ -418,6 +419,31 @@ static void a_proof_counts_after_a_pause_once_a_quorum_has_confirmed_the_node(vo
     node_end();
 }
 
+/* Nobody asks for a quorum before a rank has called, or if no node is lost. */
+static void a_pause_matters_only_to_calls_that_leave_a_node_out(void **state)
+{
+    (void)state;
+    static const uint8_t lost = 1 << 3, nobody = 0, local = 1;
+    begin(0);
+    node.core->epochs->votes_from = 1;
+    c->was_away = true;
+    td_communicator_lose_node(node.core, c, 3, true, "its daemon was restarted");
+    vote(1, td_shrink_view_hash(c), &lost, &local);
+    assert_non_null(c->shrink);
+    vote(2, td_shrink_view_hash(c), &lost, &local);
+    assert_int_equal(node_count(TD_MESSAGE_EPOCH_POLL), 0);
+    node_end();
+    begin(0);
+    node.core->epochs->votes_from = 1;
+    c->was_away = true;
+    call();
+    for (uint32_t n = 1; n < GROUP; n++)
+        vote(n, td_shrink_view_hash(c), &nobody, NULL);
+    assert_int_equal(node_count(TD_MESSAGE_EPOCH_POLL), 0);
+    assert_int_equal(node_count(TD_MESSAGE_SHRINK_PROPOSE), 3);
+    node_end();
+}
+
 static void a_node_that_was_excluded_in_its_pause_does_not_go_on(void **state)
 {
     (void)state;
@@ -481,7 +507,12 @@ static void a_node_that_is_not_the_head_asks_to_exclude_a_silent_head(void **sta
     c->minor = TD_MINOR_PARTING;
     lose(3);
     call();
+    uint8_t bits[1];
+    td_shrink_arrived(c->shrink, bits);
+    assert_int_equal(bits[0], 1 << 3 | 1 << 2); /* it knows of its own rank alone */
+    node_forget();
     silence(0);
+    assert_non_null(node_sent_to(1, TD_MESSAGE_SHRINK_VOTE));
     node.core->now = c->shrink->hurry_at;
     td_shrink_timers(node.core, c);
     node_run();
@@ -569,6 +600,7 @@ int main(void)
         cmocka_unit_test(a_cancel_is_an_outcome_that_all_agree_on),
         cmocka_unit_test(a_node_that_has_lost_the_group_says_that_nobody_is_left),
         cmocka_unit_test(a_proof_counts_after_a_pause_once_a_quorum_has_confirmed_the_node),
+        cmocka_unit_test(a_pause_matters_only_to_calls_that_leave_a_node_out),
         cmocka_unit_test(a_node_that_was_excluded_in_its_pause_does_not_go_on),
         cmocka_unit_test(a_shrink_that_awaits_a_silent_node_wakes_this_one_in_time),
         cmocka_unit_test(a_node_that_is_not_the_head_asks_to_exclude_a_silent_head),
