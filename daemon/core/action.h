@@ -28,6 +28,9 @@ enum td_action_kind {
     TD_ACTION_REPLY,          /* to a client */
     TD_ACTION_CLOSE_CLIENT,   /* after its replies are sent; CLIENT_CLOSED does not follow */
     TD_ACTION_COMPUTE,        /* then COMPUTED, with its handle: at once or later */
+    TD_ACTION_PREPARE_TRANSFORM, /* executions of a plan will perform such a step: make what it
+                                    needs, at leisure. Nothing follows */
+    TD_ACTION_PREPARE_SCRATCH,   /* they will use such scratch memory */
     TD_ACTION_RELEASE_BUFFER, /* of a received packet */
     TD_ACTION_RELEASE_REGION, /* unmap: nothing refers to it any more */
     TD_ACTION_CLOSE_SEGMENT,  /* of a group that was local (JOINED): its calls go by request */
@@ -80,6 +83,13 @@ struct td_action {
             uint32_t client;
         } close;
         struct td_compute compute;
+        struct {
+            struct td_step step; /* PREPARE_TRANSFORM */
+            uint32_t ranks;      /* local ones of its group */
+        } transform;
+        struct {
+            uint64_t offset, bytes;
+        } scratch; /* PREPARE_SCRATCH */
         struct {
             uint32_t buffer;
         } buffer;

@@ -112,6 +112,12 @@ static void execute(void *driver, const struct td_action *a)
     case TD_ACTION_COMPUTE:
         td_workers_compute(d->workers, &a->u.compute);
         return;
+    case TD_ACTION_PREPARE_TRANSFORM:
+        td_workers_prepare(d->workers, &a->u.transform.step, a->u.transform.ranks);
+        return;
+    case TD_ACTION_PREPARE_SCRATCH:
+        td_regions_prepare_scratch(loop->regions, a->u.scratch.offset, a->u.scratch.bytes);
+        return;
     case TD_ACTION_RELEASE_BUFFER:
         td_peers_release_buffer(loop->peers, a->u.buffer.buffer);
         return;

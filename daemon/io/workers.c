@@ -17,6 +17,9 @@ enum {
     GRAIN = 1 << 14, /* the target of a part has a multiple of these bytes: whole elements */
     SPARE_MAX = 64,
 };
+/* Where the buffers of ranks would begin, for plans that are made before there are any: all offsets
+ * are less. */
+static const uintptr_t STAND_IN = (uintptr_t)1 << 44;
 
 /* struct task: a computation that is under way or waits. */
 struct task {
@@ -265,6 +268,22 @@ void td_workers_compute(struct td_workers *w, const struct td_compute *compute)
     begin(task, compute);
     if (find_plans(w, task))
         execute(w, task);
+}
+
+void td_workers_prepare(struct td_workers *w, const struct td_step *step, uint32_t ranks)
+{
+    uint8_t *addresses[2 * TD_NODE_RANKS_MAX];
+    struct td_shape shape[TD_STEP_SHAPES_MAX];
+    struct td_view scratch_only = {0};
+    struct td_bases bases;
+    td_regions_bases(w->loop->regions, &scratch_only, addresses, &bases);
+    for (uint32_t i = 0; i < 2 * ranks; i++) /* NOLINTNEXTLINE(performance-no-int-to-ptr): not read */
+        addresses[i] = (uint8_t *)(i < ranks ? STAND_IN : 2 * STAND_IN);
+    bases.source = addresses;
+    bases.destination = addresses + ranks;
+    unsigned shapes = td_step_shapes(step, &bases, shape);
+    for (unsigned i = 0; i < shapes; i++)
+        td_waiting_prepare(w->waiting_plans, &shape[i]);
 }
 
 void td_workers_start(struct td_workers *w)

@@ -66,6 +66,11 @@ static void execute(struct td_sim *sim, uint32_t node, const struct td_action *a
         return;
     case TD_ACTION_CLOSE_SEGMENT: /* simulated ranks have none */
         return;
+    case TD_ACTION_PREPARE_TRANSFORM: /* neither takes virtual time */
+    case TD_ACTION_PREPARE_SCRATCH:
+        if (sim->options.workers.prepare)
+            sim->options.workers.prepare(sim->options.workers.me, node, a);
+        return;
     case TD_ACTION_RELEASE_REGION:
         memory_unmap(&sim->node[node], a->u.region.handle);
         return;

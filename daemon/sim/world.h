@@ -71,6 +71,8 @@ struct td_sim_options {
         /* returns the error with which a computation ends, and how much *later it ends */
         td_err (*compute)(void *me, uint32_t node, const struct td_compute *compute,
                           td_time *later);
+        /* NULL, or hears of what the executions of a plan will use: a PREPARE_ action */
+        void (*prepare)(void *me, uint32_t node, const struct td_action *action);
         void *me;
     } workers;
 };

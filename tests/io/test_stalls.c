@@ -208,6 +208,19 @@ static void loop_and_workers_do_not_wait_for_the_planner(void **state)
     stop_slow();
 }
 
+/* No rank executes the plan: its agreement alone makes the daemon plan its transforms. */
+static void the_agreement_on_a_plan_calls_the_planner(void **state)
+{
+    (void)state;
+    start_slow();
+    block("plan", CULPRIT);
+    plan_transform(WIDTH - 1);
+    wait_blocked(CULPRIT);
+    daemons_answer();
+    unblock("plan", CULPRIT);
+    stop_slow();
+}
+
 static void transform_is_cancelled_while_its_plan_is_made(void **state)
 {
     (void)state;
@@ -243,6 +256,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(transform_that_a_worker_does_not_end_fails_alone, clean_up),
         cmocka_unit_test_teardown(loop_and_workers_do_not_wait_for_the_planner, clean_up),
+        cmocka_unit_test_teardown(the_agreement_on_a_plan_calls_the_planner, clean_up),
         cmocka_unit_test_teardown(transform_is_cancelled_while_its_plan_is_made, clean_up),
         cmocka_unit_test_teardown(daemon_stops_while_fftw_plans, clean_up),
     };

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/arena.h"
+#include "compute/fft/step.h"
 #include "job.h"
 #include "transforms.h"
 #include "seeds.h"
@@ -176,12 +177,120 @@ static void the_agreement_on_a_plan_opens_the_connections_of_its_executions(void
     job_world_end(sim);
 }
 
+enum { SHAPES_MAX = 64, RANKS_HERE = 4 };
+/* Of each node: the shapes that were prepared, where its scratch memory was expected, and how many
+ * transforms it performed. */
+static struct td_shape prepared[ROW][SHAPES_MAX];
+static unsigned prepared_count[ROW], performed[ROW];
+static uint64_t expected_scratch[ROW], expected_bytes[ROW];
+
+/* shapes_of writes the shapes of a step whose buffers begin at multiples of 64 and lie apart. */
+static unsigned shapes_of(const struct td_step *step, struct td_shape shape[TD_STEP_SHAPES_MAX])
+{
+    static _Alignas(64) uint8_t memory[3][1 << 18];
+    uint8_t *source[RANKS_HERE], *destination[RANKS_HERE];
+    for (unsigned i = 0; i < RANKS_HERE; i++) {
+        source[i] = memory[0];
+        destination[i] = memory[1];
+    }
+    const struct td_bases bases = {
+        .source = source, .destination = destination, .scratch = memory[2]};
+    return td_step_shapes(step, &bases, shape);
+}
+
+static void note_prepared(void *me, uint32_t node, const struct td_action *a)
+{
+    (void)me;
+    if (a->kind == TD_ACTION_PREPARE_SCRATCH) {
+        expected_scratch[node] = a->u.scratch.offset;
+        expected_bytes[node] = a->u.scratch.bytes;
+        return;
+    }
+    EXPECT(prepared_count[node] + TD_STEP_SHAPES_MAX <= SHAPES_MAX, "too many shapes");
+    prepared_count[node] +=
+        shapes_of(&a->u.transform.step, &prepared[node][prepared_count[node]]);
+}
+
+static td_err note_performed(void *me, uint32_t node, const struct td_compute *c, td_time *later)
+{
+    struct td_shape shape[TD_STEP_SHAPES_MAX];
+    (void)me;
+    (void)later;
+    unsigned shapes = c->kind == TD_COMPUTE_STEP ? shapes_of(&c->step, shape) : 0;
+    for (unsigned i = 0; i < shapes; i++) {
+        bool known = false;
+        for (unsigned j = 0; j < prepared_count[node]; j++)
+            known |= memcmp(&prepared[node][j], &shape[i], sizeof shape[i]) == 0;
+        EXPECT(known, "node %u transforms %lld x %lld points, which were not prepared", node,
+               (long long)(shape[i].batch * shape[i].batch2), (long long)shape[i].length);
+        EXPECT(c->view.scratch_offset == expected_scratch[node] || !expected_bytes[node],
+               "node %u has its scratch memory elsewhere", node);
+        performed[node]++;
+    }
+    return TD_OK;
+}
+
+static void with_noted_transforms(struct td_sim_options *o)
+{
+    more_scratch(o);
+    o->workers.prepare = note_prepared;
+    o->workers.compute = note_performed;
+}
+
+/* The estimate of a plan by FFTW takes as long as some transforms. The agreement on a plan names
+ * all that its executions out of place will need, the odd chunks at the ends as well. */
+static void the_agreement_on_a_plan_prepares_its_transforms_and_scratch_memory(void **unused)
+{
+    static const struct {
+        const char *shape, *text;
+        uint64_t size[3];
+    } cases[] = {{"1", NULL, {64, 130, 1}},       {"4", NULL, {64, 130, 1}},
+                 {"4", NULL, {17, 12, 10}},       {"1", NULL, {33, 30, 31}},
+                 {"4", "(*, block, *)", {12, 13, 8}}, {"4", "(block, *, *)", {40, 40, 40}}};
+    (void)unused;
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        static struct transform t;
+        static const uint32_t nodes[] = {0, 0, 0, 0}, apart[] = {0, 1, 2, 3};
+        struct td_arena *arena = td_arena_create(4 << 20);
+        struct job job;
+        char why[TRANSFORM_TEXT];
+        bool single = cases[i].shape[0] == '1';
+        job_case("test_fft_sim, what a plan prepares, case %u", i);
+        t = (struct transform){.fft = {.dimensions = cases[i].size[2] > 1 ? 3 : 2,
+                                       .type = TD_TYPE_COMPLEX_DOUBLE,
+                                       .sign = TD_FFT_FORWARD}};
+        memcpy(t.fft.size, cases[i].size, sizeof cases[i].size);
+        td_fft_all(&t.fft);
+        by_default = !cases[i].text;
+        for (int side = 0; side < 2; side++)
+            strcpy(t.text[side], cases[i].text           ? cases[i].text
+                                 : t.fft.dimensions == 3 ? "(block, *, *)"
+                                                         : "(block, *)");
+        memset(prepared_count, 0, sizeof prepared_count);
+        memset(performed, 0, sizeof performed);
+        memset(expected_bytes, 0, sizeof expected_bytes);
+        struct td_sim *sim = job_world(cases[i].shape, i, with_noted_transforms);
+        EXPECT(transforms_read(&t, arena, RANKS_HERE, true, why), "%s", why);
+        job_form(&job, sim, "fft", single ? nodes : apart, RANKS_HERE,
+                 SHIFT + transforms_most_bytes(&t) + GUARD);
+        uint64_t plan = plan_of(&job, &t);
+        execute(&job, &t, plan, false);
+        for (uint32_t node = 0; node < (single ? 1 : ROW); node++)
+            EXPECT(performed[node] > 0 && expected_bytes[node] > 0, "node %u did nothing", node);
+        job_world_end(sim);
+        transforms_free(&t);
+        td_arena_destroy(arena);
+        by_default = false;
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_array_is_transformed_between_any_layouts),
         cmocka_unit_test(arrays_in_rows_are_transformed_chunk_by_chunk),
         cmocka_unit_test(the_agreement_on_a_plan_opens_the_connections_of_its_executions),
+        cmocka_unit_test(the_agreement_on_a_plan_prepares_its_transforms_and_scratch_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

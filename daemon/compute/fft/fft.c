@@ -211,6 +211,12 @@ static bool needs_plan(const struct td_shape *shape, enum td_fft_effort *effort)
     return needs;
 }
 
+bool td_fft_is_planned(const struct td_shape *shape)
+{
+    enum td_fft_effort effort = TD_FFT_ESTIMATE;
+    return !needs_plan(shape, &effort);
+}
+
 static bool make(const struct td_shape *shape, enum td_fft_effort effort)
 {
     struct td_fft_plan *p = calloc(1, sizeof *p);

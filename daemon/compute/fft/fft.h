@@ -50,6 +50,9 @@ struct td_fft_record {
  * faster one. */
 struct td_fft_plan *td_fft_acquire(const struct td_shape *shape, bool *improvable);
 void td_fft_release(struct td_fft_plan *plan);
+/* td_fft_is_planned returns true if the shape has a plan, and td_fft_make_plan would make no other.
+ * It counts no use. */
+bool td_fft_is_planned(const struct td_shape *shape);
 /* td_fft_make_plan plans a shape that has no plan, or whose plan is improvable. It returns
  * TD_ERR_NO_MEMORY if FFTW returns no plan or all TD_FFT_RECORDS_MAX records are in use. */
 td_err td_fft_make_plan(const struct td_shape *shape);

@@ -248,6 +248,16 @@ static void populate(const struct td_regions *r, const struct region *g)
         td_closer_populate(r->closer, g->uid, g->base, g->bytes);
 }
 
+void td_regions_prepare_scratch(struct td_regions *r, uint64_t offset, uint64_t bytes)
+{
+    enum { PAGE = 4096 };
+    const uint64_t NOBODY = UINT64_MAX; /* no user waits for it */
+    const struct region *g = &r->region[TD_SCRATCH_HANDLE];
+    uint64_t begin = offset / PAGE * PAGE;
+    if (r->closer && offset <= g->bytes && bytes <= g->bytes - offset)
+        td_closer_populate(r->closer, NOBODY, g->base + begin, offset + bytes - begin);
+}
+
 td_err td_regions_map(struct td_regions *r, int fd, uint64_t bytes, uint64_t uid, uint32_t *handle,
                       const char **text)
 {

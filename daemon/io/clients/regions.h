@@ -43,6 +43,9 @@ void *td_regions_share(struct td_regions *regions, uint64_t bytes, uint64_t uid,
 /* td_regions_descriptor returns the descriptor of a region of uid, for another of its processes; it
  * stays open until the region is unmapped. -1: none was kept. */
 int td_regions_descriptor(const struct td_regions *regions, uint32_t handle, uint64_t uid);
+/* td_regions_prepare_scratch has the pages of a part of scratch memory made, which the first user of
+ * each would wait for. */
+void td_regions_prepare_scratch(struct td_regions *regions, uint64_t offset, uint64_t bytes);
 /* td_regions_release unmaps the region once it has no holders. */
 void td_regions_release(struct td_regions *regions, uint32_t handle);
 /* td_regions_hold adds a holder; td_regions_drop removes one. */

@@ -436,10 +436,21 @@ struct td_planner *td_plans_planner(const struct td_plans *p)
 
 /* ---- status ---- */
 
+/* used_record copies record number `at` of those that a transform has used. The others were prepared
+ * for executions that may never come. */
+static bool used_record(unsigned at, struct td_fft_record *r)
+{
+    unsigned used = 0;
+    for (unsigned i = 0; td_fft_record(i, r); i++)
+        if (r->uses > 0 && used++ == at)
+            return true;
+    return false;
+}
+
 bool td_plans_row(unsigned at, struct td_row_plan *row)
 {
     struct td_fft_record r;
-    if (!td_fft_record(at, &r))
+    if (!used_record(at, &r))
         return false;
     const struct td_shape *s = &r.shape;
     uint64_t now_s = (uint64_t)time(NULL);

@@ -40,8 +40,8 @@ struct td_planner *td_plans_planner(const struct td_plans *plans);
  * Both accept NULL. */
 bool td_plans_stop(struct td_plans *plans);
 void td_plans_free(struct td_plans *plans);
-/* td_plans_row fills in row number `at` of the PLANS section. It returns false if there are fewer
- * rows. */
+/* td_plans_row fills in row number `at` of the PLANS section: plans that transforms have used. It
+ * returns false if there are fewer rows. */
 bool td_plans_row(unsigned at, struct td_row_plan *row);
 
 #endif

@@ -133,6 +133,12 @@ td_err td_waiting_find(struct td_waiting *w, struct td_waiter *waiter)
     return TD_OK;
 }
 
+void td_waiting_prepare(struct td_waiting *w, const struct td_shape *shape)
+{
+    if (!td_fft_is_planned(shape))
+        (void)making_of(w, shape);
+}
+
 struct td_waiter *td_waiting_drop(struct td_waiting *w)
 {
     struct td_waiter *list = NULL;
