@@ -31,9 +31,9 @@ enum td_action_kind {
     TD_ACTION_PREPARE_TRANSFORM, /* executions of a plan will perform such a step: make what it
                                     needs, at leisure. Nothing follows */
     TD_ACTION_PREPARE_SCRATCH,   /* they will use such scratch memory */
-    TD_ACTION_RELEASE_BUFFER, /* of a received packet */
-    TD_ACTION_RELEASE_REGION, /* unmap: nothing refers to it any more */
-    TD_ACTION_CLOSE_SEGMENT,  /* of a group that was local (JOINED): its calls go by request */
+    TD_ACTION_RELEASE_BUFFER,    /* of a received packet */
+    TD_ACTION_RELEASE_REGION,    /* unmap: nothing refers to it any more */
+    TD_ACTION_CLOSE_SEGMENT,     /* of a group that was local (JOINED): its calls go by request */
     TD_ACTION_DROP_LINK, /* the far end broke the protocol: end the session; LINK_DOWN follows */
     TD_ACTION_STOPPED,   /* after STOP: nothing is left to do */
 };

@@ -128,7 +128,7 @@ static void run(struct task *task)
         td_compute_pack(&c->step.from, &task->bases, 0, c->bytes, c->store);
     else if (c->kind == TD_COMPUTE_LOAD)
         td_compute_unpack(&c->step.to, &c->step.to_lanes, &task->bases, 0, c->bytes, task->in);
-    else
+    else if (task->in) /* NULL: all bytes were received at their places */
         td_compute_unpack(&c->step.to, &c->step.to_lanes, &task->bases, c->offset + task->done,
                           bytes, task->in + task->done);
     task->done += bytes;
@@ -277,8 +277,10 @@ void td_workers_prepare(struct td_workers *w, const struct td_step *step, uint32
     struct td_view scratch_only = {0};
     struct td_bases bases;
     td_regions_bases(w->loop->regions, &scratch_only, addresses, &bases);
-    for (uint32_t i = 0; i < 2 * ranks; i++) /* NOLINTNEXTLINE(performance-no-int-to-ptr): not read */
-        addresses[i] = (uint8_t *)(i < ranks ? STAND_IN : 2 * STAND_IN);
+    for (uint32_t i = 0; i < 2 * ranks; i++) {
+        uintptr_t at = i < ranks ? STAND_IN : 2 * STAND_IN;
+        addresses[i] = (uint8_t *)at; /* NOLINT(performance-no-int-to-ptr): never read */
+    }
     bases.source = addresses;
     bases.destination = addresses + ranks;
     unsigned shapes = td_step_shapes(step, &bases, shape);

@@ -103,6 +103,15 @@ static struct td_payload *on_place(void *user, const struct td_packet *packet,
     assert(s.ground);
     s.in_use = true;
     s.placed = (struct td_payload){.holders = 2, .bytes = packet->bytes, .data = s.ground};
+    if (packet->bytes > 1 && decide_below(&s.input, 2)) {
+        static struct iovec piece[2];
+        uint32_t first = 1 + (uint32_t)decide_below(&s.input, packet->bytes - 1);
+        piece[0] = (struct iovec){s.ground, first};
+        piece[1] = (struct iovec){s.ground + first, packet->bytes - first};
+        s.placed.data = NULL;
+        s.placed.piece = piece;
+        s.placed.pieces = 2;
+    }
     return &s.placed;
 }
 
@@ -119,7 +128,8 @@ static void on_packet(void *user, struct td_channel *c, const struct td_packet *
         assert(s.arrived < s.whole); /* else one that was changed has arrived */
         const struct sent *as = &s.sent[s.arrived];
         assert(packet->sequence == as->packet.sequence && packet->bytes == as->packet.bytes);
-        assert(!payload || memcmp(payload->data, as->payload, payload->bytes) == 0);
+        const uint8_t *bytes = payload == &s.placed ? s.ground : payload ? payload->data : NULL;
+        assert(!payload || memcmp(bytes, as->payload, payload->bytes) == 0);
     }
     assert((packet->kind == TD_PACKET_DATA) == (payload != NULL));
     s.arrived++;

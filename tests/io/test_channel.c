@@ -87,10 +87,24 @@ static void on_handshake(void *user, struct td_channel *c, const uint8_t *bytes,
         assert_true(td_channel_send_handshake(c, (const uint8_t *)"welcome", 7));
 }
 
+/* cut divides memory into pieces of random sizes, the last one first. */
+static uint32_t cut(uint8_t *memory, uint32_t bytes, struct iovec piece[TD_PAYLOAD_PIECES])
+{
+    uint32_t pieces = 0, most = 1 + (uint32_t)draw(TD_PAYLOAD_PIECES);
+    while (bytes > 0) {
+        uint32_t size = pieces + 1 == most ? bytes : 1 + (uint32_t)draw(2 * bytes / most + 1);
+        size = size < bytes ? size : bytes;
+        bytes -= size;
+        piece[pieces++] = (struct iovec){memory + bytes, size};
+    }
+    return pieces;
+}
+
 static struct td_payload *on_place(void *user, const struct td_packet *packet,
                                    struct td_payload *now)
 {
     static struct td_payload payload;
+    static struct iovec piece[TD_PAYLOAD_PIECES];
     (void)user;
     if (!ground || (!now && places_left == 0))
         return NULL;
@@ -103,6 +117,11 @@ static struct td_payload *on_place(void *user, const struct td_packet *packet,
     if (now)
         return now;
     payload = (struct td_payload){.holders = 2, .bytes = packet->bytes, .data = ground};
+    if (draw(2)) {
+        payload.data = NULL;
+        payload.piece = piece;
+        payload.pieces = cut(ground, packet->bytes, piece);
+    }
     placed++;
     return &payload;
 }
@@ -125,8 +144,10 @@ static void on_packet(void *user, struct td_channel *c, const struct td_packet *
     assert_int_equal(packet->kind == TD_PACKET_DATA, payload != NULL);
     if (payload) {
         assert_int_equal(payload->bytes, size_of(n));
+        static uint8_t bytes[PACKET_BYTES];
+        td_payload_load(payload, bytes, payload->bytes);
         for (uint32_t i = 0; i < payload->bytes; i++)
-            in.wrong += payload->data[i] != byte_of(n, i);
+            in.wrong += bytes[i] != byte_of(n, i);
     }
     td_payload_drop(payload);
 }
@@ -263,22 +284,36 @@ static struct td_packet header(uint64_t packet, bool data)
                               .bytes = data ? size_of(packet) : 0};
 }
 
+/* struct loan: a payload in memory outside the pool. */
+struct loan {
+    struct td_payload payload;
+    uint8_t *memory;
+    struct iovec piece[TD_PAYLOAD_PIECES];
+};
+
 static void give_back(struct td_payload *payload)
 {
     returned++;
-    free(payload->data);
+    free(((struct loan *)payload)->memory);
     free(payload);
 }
 
-/* lend makes a payload of memory outside the pool. */
+/* lend makes a payload of memory outside the pool, in one or several pieces. */
 static struct td_payload *lend(uint32_t bytes)
 {
-    struct td_payload *p = malloc(sizeof *p);
-    uint8_t *data = malloc(bytes ? bytes : 1);
-    assert_true(p && data);
-    *p = (struct td_payload){.holders = 1, .bytes = bytes, .data = data, .release = give_back};
+    struct loan *l = malloc(sizeof *l);
+    uint8_t *memory = malloc(bytes ? bytes : 1);
+    assert_true(l && memory);
+    l->memory = memory;
+    l->payload =
+        (struct td_payload){.holders = 1, .bytes = bytes, .data = memory, .release = give_back};
+    if (draw(2)) {
+        l->payload.data = NULL;
+        l->payload.piece = l->piece;
+        l->payload.pieces = cut(memory, bytes, l->piece);
+    }
     lent++;
-    return p;
+    return &l->payload;
 }
 
 static bool send_one(struct td_channel *c, uint64_t packet)
@@ -288,10 +323,13 @@ static bool send_one(struct td_channel *c, uint64_t packet)
     struct td_payload *p = NULL;
     if (data)
         p = packet % 2 ? lend(h.bytes) : td_payload_new(&pool, h.bytes);
+    static uint8_t bytes[PACKET_BYTES];
     for (uint32_t i = 0; p && i < p->bytes; i++)
-        p->data[i] = byte_of(packet, i);
-    if (p)
-        p->lent = packet % 4 == 1;
+        bytes[i] = byte_of(packet, i);
+    if (p) {
+        td_payload_store(p, 0, bytes, p->bytes);
+        p->lent = packet % 4 == 1 || !p->data;
+    }
     return td_channel_send(c, &h, p);
 }
 

@@ -137,11 +137,61 @@ static void memory_may_be_released_while_it_is_populated(void **state)
     assert_true(closed > 0);
 }
 
+/* A message of rows of two ranks, whose memory is in two regions, is sent from where it is. */
+static void pieces_in_several_regions_are_named_and_held(void **state)
+{
+    (void)state;
+    enum { ROW = 4096, ROWS = 8, PITCH = 8192 };
+    struct td_memory memory[2] = {{.handle = map(SMALL), .bytes = SMALL},
+                                  {.handle = map(SMALL), .offset = ROW, .bytes = SMALL - ROW}};
+    const struct td_view view = {.ranks = 2, .source = memory, .destination = memory};
+    static struct td_pieces pieces;
+    struct td_slice slice = td_slice_at(TD_SPACE_DESTINATION, 0, ROW, ROW);
+    td_slice_loop(&slice, 2, 0, 1);
+    td_slice_loop(&slice, ROWS, PITCH, 0);
+    /* from the middle of a row of the first rank to that of a row of the other one */
+    uint64_t offset = 3 * ROW / 2, bytes = (ROWS - 1) * ROW + (uint64_t)ROW;
+    uint64_t left = bytes;
+    assert_true(td_regions_pieces(regions, &view, &slice, offset, bytes, &pieces));
+    assert_int_equal(pieces.count, ROWS + 1);
+    assert_int_equal(pieces.regions, 2);
+    for (unsigned i = 0; i < pieces.count; i++) {
+        left -= pieces.piece[i].iov_len;
+        if (i > 0 && i + 1 < ROWS - 1)
+            assert_ptr_equal(pieces.piece[i + 1].iov_base,
+                             (uint8_t *)pieces.piece[i].iov_base + PITCH);
+    }
+    assert_int_equal(left, 0);
+    td_regions_hold_pieces(regions, &pieces);
+    for (unsigned i = 0; i < 2; i++) /* they stay mapped */
+        td_regions_release(regions, memory[i].handle);
+    for (unsigned i = 0; i < pieces.count; i++)
+        memset(pieces.piece[i].iov_base, 1, pieces.piece[i].iov_len);
+    td_regions_drop_pieces(regions, &pieces);
+}
+
+/* Short pieces are packed: to name them to the system would cost more. */
+static void short_pieces_are_not_named(void **state)
+{
+    (void)state;
+    enum { SHORT = 64, PIECES = 1024 };
+    static struct td_pieces pieces;
+    const struct td_view view = {0};
+    struct td_slice slice = td_slice_at(TD_SPACE_SCRATCH, 0, 0, SHORT);
+    td_slice_loop(&slice, PIECES, 2 * SHORT, 0);
+    assert_false(td_regions_pieces(regions, &view, &slice, 0, (uint64_t)SHORT * PIECES, &pieces));
+    assert_true(td_regions_pieces(regions, &view, &slice, 7 * SHORT, SHORT, &pieces));
+    assert_int_equal(pieces.count, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(small_memory_is_populated_at_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown(large_memory_is_populated_on_a_thread, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(pieces_in_several_regions_are_named_and_held, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(short_pieces_are_not_named, set_up, tear_down),
         cmocka_unit_test_setup_teardown(memory_may_be_released_while_it_is_populated, set_up,
                                         tear_down),
     };

@@ -207,8 +207,7 @@ static void note_prepared(void *me, uint32_t node, const struct td_action *a)
         return;
     }
     EXPECT(prepared_count[node] + TD_STEP_SHAPES_MAX <= SHAPES_MAX, "too many shapes");
-    prepared_count[node] +=
-        shapes_of(&a->u.transform.step, &prepared[node][prepared_count[node]]);
+    prepared_count[node] += shapes_of(&a->u.transform.step, &prepared[node][prepared_count[node]]);
 }
 
 static td_err note_performed(void *me, uint32_t node, const struct td_compute *c, td_time *later)
@@ -244,8 +243,8 @@ static void the_agreement_on_a_plan_prepares_its_transforms_and_scratch_memory(v
     static const struct {
         const char *shape, *text;
         uint64_t size[3];
-    } cases[] = {{"1", NULL, {64, 130, 1}},       {"4", NULL, {64, 130, 1}},
-                 {"4", NULL, {17, 12, 10}},       {"1", NULL, {33, 30, 31}},
+    } cases[] = {{"1", NULL, {64, 130, 1}},           {"4", NULL, {64, 130, 1}},
+                 {"4", NULL, {17, 12, 10}},           {"1", NULL, {33, 30, 31}},
                  {"4", "(*, block, *)", {12, 13, 8}}, {"4", "(block, *, *)", {40, 40, 40}}};
     (void)unused;
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -164,7 +164,7 @@ static struct td_payload *own_payload(struct td_channel *c, struct td_payload *p
         return payload;
     struct td_payload *own = td_payload_new(c->channels->pool, payload->bytes);
     if (own)
-        memcpy(own->data, payload->data, payload->bytes);
+        td_payload_load(payload, own->data, payload->bytes);
     td_payload_drop(payload);
     return own;
 }
@@ -303,7 +303,7 @@ static bool settle_place(struct td_channel *c)
     struct td_payload *own = td_payload_new(c->channels->pool, c->packet.bytes);
     if (!own)
         return false;
-    memcpy(own->data, c->payload->data, c->filled);
+    td_payload_load(c->payload, own->data, c->filled);
     td_payload_drop(c->payload);
     c->payload = own;
     c->placed = false;
@@ -375,7 +375,7 @@ static bool read_staged_payload(struct td_channel *c, size_t *at)
     }
     size_t left = c->staged - *at, missing = c->payload->bytes - c->filled;
     size_t size = left < missing ? left : missing;
-    memcpy(c->payload->data + c->filled, c->staging + *at, size);
+    td_payload_store(c->payload, c->filled, c->staging + *at, (uint32_t)size);
     c->filled += (uint32_t)size;
     *at += size;
     if (size < missing)
@@ -393,14 +393,49 @@ static bool read_staged(struct td_channel *c, size_t *at)
     return c->payload ? read_staged_payload(c, at) : read_header(c, at);
 }
 
+/* scatter reads bytes of a payload to its pieces, which libuv cannot: it has one buffer for a read.
+ * It returns true if libuv is to read on: the payload is complete, or the stream has ended, which
+ * libuv then sees, too. */
+static bool scatter(struct td_channel *c)
+{
+    struct iovec part[TD_PAYLOAD_PIECES];
+    int fd = -1;
+    ssize_t size = -1;
+    uv_fileno(&c->socket.handle, &fd);
+    while (c->filled < c->payload->bytes) {
+        uint32_t left = c->payload->bytes - c->filled;
+        unsigned parts = td_payload_parts(c->payload, c->filled, part);
+        do
+            size = readv(fd, part, (int)parts);
+        while (size < 0 && errno == EINTR);
+        if (size <= 0)
+            break;
+        c->filled += (uint32_t)size;
+        c->turn += (uint32_t)size;
+        c->channels->bulk_reads++;
+        if ((size_t)size < left) { /* the socket is empty */
+            c->scattered = UV_EAGAIN;
+            return false;
+        }
+    }
+    if (size >= 0)
+        return true;
+    c->scattered = uv_translate_sys_error(errno);
+    return false;
+}
+
 static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
 {
     struct td_channel *c = handle->data;
     (void)suggested;
     *buffer = uv_buf_init(NULL, 0);
+    c->scattered = 0;
     if (!settle_place(c)) /* libuv then calls on_read with UV_ENOBUFS */
         return;
-    if (c->payload && c->payload->bytes - c->filled >= DIRECT_BYTES)
+    bool direct = c->payload && c->payload->bytes - c->filled >= DIRECT_BYTES;
+    if (direct && !c->payload->data && !scatter(c))
+        return;
+    if (direct && c->payload->data)
         *buffer = uv_buf_init((char *)c->payload->data + c->filled, c->payload->bytes - c->filled);
     else
         *buffer =
@@ -411,7 +446,8 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
 static void take(struct td_channel *c, ssize_t size, const uv_buf_t *buffer)
 {
     size_t at = 0;
-    if (size > 0 && c->payload && buffer->base == (char *)c->payload->data + c->filled) {
+    if (size > 0 && c->payload && c->payload->data &&
+        buffer->base == (char *)c->payload->data + c->filled) {
         c->filled += (uint32_t)size;
         if (c->filled == c->payload->bytes)
             deliver(c);
@@ -445,6 +481,13 @@ static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buffer)
     struct td_channel *c = stream->data;
     if (c->closed)
         return;
+    if (size == UV_ENOBUFS && c->scattered == UV_EAGAIN) { /* on_alloc has read all there is */
+        c->turn = 0;
+        tell_arriving(c);
+        return;
+    }
+    if (size == UV_ENOBUFS && c->scattered)
+        size = c->scattered;
     if (size < 0) {
         c->channels->faulted |= size == UV_EFAULT;
         td_channel_fail(c, (int)size);

@@ -48,6 +48,8 @@ struct td_channel {
     bool placed;                /* not in memory of the channel */
     bool was_placed;            /* placed at some time: its bytes may have changed since */
     uint32_t filled;
+    int scattered; /* why on_alloc, which reads to pieces of memory, leaves nothing to libuv; or 0
+                    */
     uint32_t turn; /* bytes read in a row */
     uint64_t told; /* time of the last call of `arriving`, in ms of the loop */
     size_t staged;

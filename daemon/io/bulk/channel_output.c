@@ -48,6 +48,17 @@ static void on_written(uv_write_t *write, int status)
         td_express_written(c);
 }
 
+/* add_parts adds the memory of a payload, from byte `at` on, and returns the number of parts. */
+static unsigned add_parts(const struct td_payload *payload, size_t at,
+                          uv_buf_t part[TD_PAYLOAD_PIECES])
+{
+    struct iovec piece[TD_PAYLOAD_PIECES];
+    unsigned pieces = td_payload_parts(payload, (uint32_t)at, piece);
+    for (unsigned i = 0; i < pieces; i++)
+        part[i] = uv_buf_init(piece[i].iov_base, (unsigned)piece[i].iov_len);
+    return pieces;
+}
+
 bool td_channel_write_later(struct td_channel *c, const uint8_t *head, size_t size,
                             struct td_payload *payload, size_t done)
 {
@@ -62,12 +73,12 @@ bool td_channel_write_later(struct td_channel *c, const uint8_t *head, size_t si
     o->payload = payload;
     if (left)
         memcpy(o->bytes, head + done, left);
-    uv_buf_t part[2];
+    uv_buf_t part[1 + TD_PAYLOAD_PIECES];
     unsigned parts = 0;
     if (left)
         part[parts++] = uv_buf_init((char *)o->bytes, (unsigned)left);
     if (payload)
-        part[parts++] = uv_buf_init((char *)payload->data + skip, payload->bytes - (unsigned)skip);
+        parts += add_parts(payload, skip, part + parts);
     if (uv_write(&o->write, &c->socket.stream, part, parts, on_written) == 0) {
         c->waiting++;
         return true;
@@ -80,11 +91,13 @@ bool td_channel_write_later(struct td_channel *c, const uint8_t *head, size_t si
 bool td_channel_write_now(struct td_channel *c, uint8_t *head, size_t head_size,
                           struct td_payload *payload)
 {
-    uv_buf_t part[2] = {uv_buf_init((char *)head, (unsigned)head_size)};
+    uv_buf_t part[1 + TD_PAYLOAD_PIECES];
+    unsigned parts = 1;
+    part[0] = uv_buf_init((char *)head, (unsigned)head_size);
     size_t size = head_size + (payload ? payload->bytes : 0);
     if (payload)
-        part[1] = uv_buf_init((char *)payload->data, payload->bytes);
-    int done = c->waiting ? UV_EAGAIN : uv_try_write(&c->socket.stream, part, payload ? 2 : 1);
+        parts += add_parts(payload, 0, part + parts);
+    int done = c->waiting ? UV_EAGAIN : uv_try_write(&c->socket.stream, part, parts);
     if (done == UV_EAGAIN)
         done = 0;
     if (done < 0 || (size_t)done == size) {

@@ -16,10 +16,12 @@
 #include <unistd.h>
 
 #include "base/limits.h"
+#include "compute/walk.h"
 #include "closer.h"
 
 enum {
     INLINE_BYTES = 1 << 22, /* more memory is unmapped and populated on the threads of the closer */
+    PIECE_BYTES = 1024,     /* to copy shorter pieces costs less than to name them to the system */
     SHARED_PART = 8,        /* of a user's memory: most of all files made here */
     KEPT_PART = 4,          /* of the descriptors of this process: most that regions keep; */
     KEPT_UID_PART = 2,      /* of these: most of one user */
@@ -409,6 +411,75 @@ uint8_t *td_regions_piece(const struct td_regions *r, const struct td_view *view
         return NULL;
     *handle = owner(slice, view, offset);
     return (uint8_t *)(uintptr_t)piece;
+}
+
+/* region_at returns the handle of the region that has this address: scratch, or one of the view. */
+static uint32_t region_at(const struct td_regions *r, const struct td_view *view, bool destination,
+                          const uint8_t *at)
+{
+    const struct td_memory *memory = destination ? view->destination : view->source;
+    for (uint32_t i = 0; i < view->ranks; i++) {
+        const struct region *g =
+            memory[i].handle == TD_NO_MEMORY ? NULL : &r->region[memory[i].handle];
+        if (g && at >= g->base && at < g->base + g->bytes)
+            return memory[i].handle;
+    }
+    return TD_NO_MEMORY;
+}
+
+/* note_region adds the region of a piece; false: there are too many. */
+static bool note_region(struct td_pieces *pieces, uint32_t handle)
+{
+    for (unsigned i = 0; i < pieces->regions; i++)
+        if (pieces->region[i] == handle)
+            return true;
+    if (handle == TD_NO_MEMORY || pieces->regions == TD_PIECES_REGIONS)
+        return false;
+    pieces->region[pieces->regions++] = handle;
+    return true;
+}
+
+bool td_regions_pieces(const struct td_regions *r, const struct td_view *view,
+                       const struct td_slice *slice, uint64_t offset, uint64_t bytes,
+                       struct td_pieces *pieces)
+{
+    uint8_t *addresses[2 * TD_NODE_RANKS_MAX];
+    struct td_bases bases;
+    struct td_walk walk;
+    int64_t size = 0;
+    uint64_t most = bytes / PIECE_BYTES + 2; /* the first and the last one may be shorter */
+    most = most < TD_PIECES_MAX ? most : TD_PIECES_MAX;
+    pieces->count = pieces->regions = 0;
+    uint8_t *whole = td_regions_piece(r, view, slice, offset, bytes, &pieces->region[0]);
+    if (whole) {
+        pieces->piece[0] = (struct iovec){whole, bytes};
+        pieces->count = pieces->regions = 1;
+        return true;
+    }
+    td_regions_bases(r, view, addresses, &bases);
+    td_walk_start(&walk, slice, &bases, NULL, 0, offset);
+    for (int64_t left = (int64_t)bytes; left > 0; left -= size) {
+        uint8_t *at = pieces->count < most ? td_walk_piece(&walk, left, &size) : NULL;
+        uint32_t handle = slice->space == TD_SPACE_SCRATCH ? TD_SCRATCH_HANDLE
+                          : at ? region_at(r, view, slice->space == TD_SPACE_DESTINATION, at)
+                               : TD_NO_MEMORY;
+        if (!at || !note_region(pieces, handle))
+            return false;
+        pieces->piece[pieces->count++] = (struct iovec){at, (size_t)size};
+    }
+    return true;
+}
+
+void td_regions_hold_pieces(struct td_regions *r, const struct td_pieces *pieces)
+{
+    for (unsigned i = 0; i < pieces->regions; i++)
+        td_regions_hold(r, pieces->region[i]);
+}
+
+void td_regions_drop_pieces(struct td_regions *r, const struct td_pieces *pieces)
+{
+    for (unsigned i = 0; i < pieces->regions; i++)
+        td_regions_drop(r, pieces->region[i]);
 }
 
 bool td_regions_any_lost(void)

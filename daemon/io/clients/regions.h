@@ -12,6 +12,8 @@
 #ifndef TD_IO_CLIENTS_REGIONS_H
 #define TD_IO_CLIENTS_REGIONS_H
 
+#include <sys/uio.h>
+
 #include "base/errors.h"
 #include "compute/compute.h"
 #include "model/compute.h"
@@ -43,8 +45,8 @@ void *td_regions_share(struct td_regions *regions, uint64_t bytes, uint64_t uid,
 /* td_regions_descriptor returns the descriptor of a region of uid, for another of its processes; it
  * stays open until the region is unmapped. -1: none was kept. */
 int td_regions_descriptor(const struct td_regions *regions, uint32_t handle, uint64_t uid);
-/* td_regions_prepare_scratch has the pages of a part of scratch memory made, which the first user of
- * each would wait for. */
+/* td_regions_prepare_scratch has the pages of a part of scratch memory made, which the first user
+ * of each would wait for. */
 void td_regions_prepare_scratch(struct td_regions *regions, uint64_t offset, uint64_t bytes);
 /* td_regions_release unmaps the region once it has no holders. */
 void td_regions_release(struct td_regions *regions, uint32_t handle);
@@ -59,6 +61,21 @@ void td_regions_bases(const struct td_regions *regions, const struct td_view *vi
 uint8_t *td_regions_piece(const struct td_regions *regions, const struct td_view *view,
                           const struct td_slice *slice, uint64_t offset, uint64_t bytes,
                           uint32_t *handle);
+/* struct td_pieces: memory of a slice in pieces, and the regions that it is in. */
+enum { TD_PIECES_MAX = 256, TD_PIECES_REGIONS = 8 };
+struct td_pieces {
+    unsigned count, regions;
+    struct iovec piece[TD_PIECES_MAX];
+    uint32_t region[TD_PIECES_REGIONS];
+};
+/* td_regions_pieces writes the pieces of bytes [offset, offset + bytes) of a slice. It returns
+ * false if they are too many, too short, or in too many regions. td_regions_hold_pieces adds a
+ * holder to each region; td_regions_drop_pieces removes it. */
+bool td_regions_pieces(const struct td_regions *regions, const struct td_view *view,
+                       const struct td_slice *slice, uint64_t offset, uint64_t bytes,
+                       struct td_pieces *pieces);
+void td_regions_hold_pieces(struct td_regions *regions, const struct td_pieces *pieces);
+void td_regions_drop_pieces(struct td_regions *regions, const struct td_pieces *pieces);
 /* td_regions_lost returns the handle of a region that was lost since the last call, or 0. */
 uint32_t td_regions_lost(struct td_regions *regions);
 /* td_regions_any_lost returns true if td_regions_lost may return a handle. Workers may call it. */

@@ -17,43 +17,66 @@
 
 enum { LANDING_BYTES = 16384 }; /* smaller payloads are copied, which costs less */
 
-/* struct landing: a payload that arrives at its place in a region. */
+/* struct landing: a payload that arrives at its places in regions. */
 struct landing {
     struct td_payload payload;
     struct td_regions *regions;
-    uint32_t region;
+    struct td_pieces pieces;
 };
 
 static void end_landing(struct td_payload *payload)
 {
     struct landing *l = (struct landing *)payload;
-    td_regions_drop(l->regions, l->region);
+    td_regions_drop_pieces(l->regions, &l->pieces);
     free(l);
+}
+
+/* find_places returns true if the packet's bytes may be read to their places now. */
+static bool find_places(struct td_peer *p, const struct td_packet *packet, struct td_pieces *pieces)
+{
+    struct td_compute to;
+    if (packet->bytes < LANDING_BYTES ||
+        !td_core_landing(p->peers->loop->core, p->node, packet, &to) ||
+        !td_regions_pieces(p->peers->loop->regions, &to.view, &to.step.to, to.offset, to.bytes,
+                           pieces))
+        return false;
+    return pieces->count == 1 || to.step.to_lanes.count == 1; /* others are copied from there */
+}
+
+static bool are_same(const struct td_pieces *a, const struct td_pieces *b)
+{
+    bool same = a->count == b->count;
+    for (unsigned i = 0; i < a->count && same; i++)
+        same = a->piece[i].iov_base == b->piece[i].iov_base &&
+               a->piece[i].iov_len == b->piece[i].iov_len;
+    return same;
 }
 
 struct td_payload *td_peer_place(void *peer, const struct td_packet *packet, struct td_payload *now)
 {
     struct td_peer *p = peer;
     struct td_regions *regions = p->peers->loop->regions;
-    struct td_compute to;
-    uint32_t region = 0;
-    if (packet->bytes < LANDING_BYTES ||
-        !td_core_landing(p->peers->loop->core, p->node, packet, &to))
-        return NULL;
-    uint8_t *place = td_regions_piece(regions, &to.view, &to.step.to, to.offset, to.bytes, &region);
-    if (now || !place)
-        return now && now->data == place ? now : NULL;
+    if (now) {
+        struct td_pieces pieces;
+        bool stays = find_places(p, packet, &pieces) &&
+                     are_same(&pieces, &((const struct landing *)now)->pieces);
+        return stays ? now : NULL;
+    }
     struct landing *l = malloc(sizeof *l);
-    if (!l)
+    if (!l || !find_places(p, packet, &l->pieces)) {
+        free(l);
         return NULL;
-    *l = (struct landing){.payload = {.holders = 1,
-                                      .bytes = packet->bytes,
-                                      .data = place,
-                                      .lent = true,
-                                      .release = end_landing},
-                          .regions = regions,
-                          .region = region};
-    td_regions_hold(regions, region);
+    }
+    l->payload = (struct td_payload){.holders = 1,
+                                     .bytes = packet->bytes,
+                                     .piece = l->pieces.piece,
+                                     .pieces = l->pieces.count,
+                                     .lent = true,
+                                     .release = end_landing};
+    if (l->pieces.count == 1)
+        l->payload.data = l->pieces.piece[0].iov_base;
+    l->regions = regions;
+    td_regions_hold_pieces(regions, &l->pieces);
     return &l->payload;
 }
 

@@ -15,12 +15,12 @@ enum {
     LENT_BYTES = 4096, /* smaller payloads are copied, which costs less than a loan */
 };
 
-/* struct loan: a payload whose bytes are in a region. */
+/* struct loan: a payload whose bytes are in regions. */
 struct loan {
     struct td_payload payload;
     struct td_peers *peers;
     uint64_t handle;
-    uint32_t region;
+    struct td_pieces pieces;
 };
 
 /* ---- tree messages ---- */
@@ -123,13 +123,38 @@ static void end_loan(struct td_payload *payload)
 {
     struct loan *loan = (struct loan *)payload;
     struct td_loop *loop = loan->peers->loop;
-    td_regions_drop(loop->regions, loan->region);
+    td_regions_drop_pieces(loop->regions, &loan->pieces);
     if (!loop->stopped)
         report_sent(loan->peers, loan->handle);
     free(loan);
 }
 
-/* make_payload returns the payload of a packet: the bytes at their place if they are contiguous,
+/* lend returns the bytes of a packet at their places, or NULL if they are in too many pieces. */
+static struct td_payload *lend(struct td_peers *peers, const struct td_action *a)
+{
+    const struct td_packet *packet = &a->u.packet.packet;
+    struct td_regions *regions = peers->loop->regions;
+    struct loan *loan = malloc(sizeof *loan);
+    if (!loan || !td_regions_pieces(regions, &a->u.packet.view, &a->u.packet.slice, packet->offset,
+                                    packet->bytes, &loan->pieces)) {
+        free(loan);
+        return NULL;
+    }
+    loan->payload = (struct td_payload){.holders = 1,
+                                        .bytes = packet->bytes,
+                                        .piece = loan->pieces.piece,
+                                        .pieces = loan->pieces.count,
+                                        .lent = true,
+                                        .release = end_loan};
+    if (loan->pieces.count == 1)
+        loan->payload.data = loan->pieces.piece[0].iov_base;
+    loan->peers = peers;
+    loan->handle = a->u.packet.handle;
+    td_regions_hold_pieces(regions, &loan->pieces);
+    return &loan->payload;
+}
+
+/* make_payload returns the payload of a packet: the bytes at their places if the pieces are long,
  * and the stream is not sealed, otherwise a copy. It returns NULL if memory runs out. *lent: SENT
  * is reported with the last release.
  */
@@ -137,33 +162,18 @@ static struct td_payload *make_payload(struct td_peers *peers, const struct td_a
                                        bool sealed, bool *lent)
 {
     const struct td_packet *packet = &a->u.packet.packet;
-    const struct td_view *view = &a->u.packet.view;
-    const struct td_slice *slice = &a->u.packet.slice;
-    uint32_t region = 0;
-    const uint8_t *piece = NULL;
+    struct td_payload *payload = NULL;
     if (packet->bytes >= LENT_BYTES && !peers->channels.faulted && !sealed)
-        piece = td_regions_piece(peers->loop->regions, view, slice, packet->offset, packet->bytes,
-                                 &region);
-    struct loan *loan = piece ? malloc(sizeof *loan) : NULL;
-    *lent = loan != NULL;
-    if (loan) {
-        *loan = (struct loan){.payload = {.holders = 1,
-                                          .bytes = packet->bytes,
-                                          .data = (uint8_t *)(uintptr_t)piece, /* to be read */
-                                          .lent = true,
-                                          .release = end_loan},
-                              .peers = peers,
-                              .handle = a->u.packet.handle,
-                              .region = region};
-        td_regions_hold(peers->loop->regions, region);
-        return &loan->payload;
-    }
-    struct td_payload *payload = td_payload_new(&peers->pool, packet->bytes);
+        payload = lend(peers, a);
+    *lent = payload != NULL;
+    if (payload)
+        return payload;
+    payload = td_payload_new(&peers->pool, packet->bytes);
     if (payload) {
         uint8_t *room[2 * TD_NODE_RANKS_MAX];
         struct td_bases bases;
-        td_regions_bases(peers->loop->regions, view, room, &bases);
-        td_compute_pack(slice, &bases, packet->offset, packet->bytes, payload->data);
+        td_regions_bases(peers->loop->regions, &a->u.packet.view, room, &bases);
+        td_compute_pack(&a->u.packet.slice, &bases, packet->offset, packet->bytes, payload->data);
     }
     return payload;
 }

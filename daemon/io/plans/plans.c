@@ -436,8 +436,8 @@ struct td_planner *td_plans_planner(const struct td_plans *p)
 
 /* ---- status ---- */
 
-/* used_record copies record number `at` of those that a transform has used. The others were prepared
- * for executions that may never come. */
+/* used_record copies record number `at` of those that a transform has used. The others were
+ * prepared for executions that may never come. */
 static bool used_record(unsigned at, struct td_fft_record *r)
 {
     unsigned used = 0;

@@ -28,8 +28,8 @@ struct td_waiting *td_waiting_create(struct td_loop *loop);
 /* td_waiting_find finds the plans of the waiter's shapes. It returns TD_OK, TD_ERR_BUSY if a plan
  * is being made and `ready` follows, or TD_ERR_NO_MEMORY. */
 td_err td_waiting_find(struct td_waiting *waiting, struct td_waiter *waiter);
-/* td_waiting_prepare begins to make the plan of a shape that nobody waits for yet, if there is none.
- * If memory runs out, it is made when it is needed. */
+/* td_waiting_prepare begins to make the plan of a shape that nobody waits for yet, if there is
+ * none. If memory runs out, it is made when it is needed. */
 void td_waiting_prepare(struct td_waiting *waiting, const struct td_shape *shape);
 /* td_waiting_done ends the use of the waiter's plans. */
 void td_waiting_done(struct td_waiter *waiter);
