@@ -48,7 +48,7 @@ enum {
     FAMILY_ROWS,      /* [(local rank, row chunk)] */
 };
 enum {
-    AHEAD = 4,     /* chunks in scratch memory */
+    AHEAD = 3,     /* chunks in scratch memory: one arrives, one is transformed, one returns */
     PAD_BYTES = 64 /* after each row of a chunk in scratch memory */
 };
 
