@@ -243,12 +243,17 @@ static void run_here(struct td_pool *p)
     }
 }
 
+void td_pool_prepare(struct td_pool *p)
+{
+    if (p->made == 0)
+        start_threads(p);
+}
+
 void td_pool_start(struct td_pool *p)
 {
     if (!p->added.first)
         return;
-    if (p->made == 0)
-        start_threads(p);
+    td_pool_prepare(p);
     if (p->made == 0) {
         run_here(p);
         return;

@@ -38,8 +38,9 @@ struct td_pool_calls {
 struct td_pool;
 
 /* td_pool_create returns NULL if memory or descriptors run out. The threads, `threads` and one
- * more, start with the first task. */
+ * more, start with the first task, or with td_pool_prepare. */
 struct td_pool *td_pool_create(uv_loop_t *uv, uint32_t threads, const struct td_pool_calls *calls);
+void td_pool_prepare(struct td_pool *pool);
 /* td_pool_add adds a task, which waits for td_pool_start. td_pool_start gives the tasks added to
  * the threads; the loop executes them if the system has no thread. */
 void td_pool_add(struct td_pool *pool, struct td_pool_task *task);

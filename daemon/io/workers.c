@@ -286,6 +286,7 @@ void td_workers_prepare(struct td_workers *w, const struct td_step *step, uint32
     unsigned shapes = td_step_shapes(step, &bases, shape);
     for (unsigned i = 0; i < shapes; i++)
         td_waiting_prepare(w->waiting_plans, &shape[i]);
+    td_pool_prepare(w->pool);
 }
 
 void td_workers_start(struct td_workers *w)

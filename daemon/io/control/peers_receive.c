@@ -31,39 +31,37 @@ static void end_landing(struct td_payload *payload)
     free(l);
 }
 
-/* find_places returns true if the packet's bytes may be read to their places now. */
-static bool find_places(struct td_peer *p, const struct td_packet *packet, struct td_pieces *pieces)
+/* lands returns true if the packet's bytes may be read to the place `to` now. */
+static bool lands(struct td_peer *p, const struct td_packet *packet, struct td_compute *to)
 {
-    struct td_compute to;
-    if (packet->bytes < LANDING_BYTES ||
-        !td_core_landing(p->peers->loop->core, p->node, packet, &to) ||
-        !td_regions_pieces(p->peers->loop->regions, &to.view, &to.step.to, to.offset, to.bytes,
-                           pieces))
-        return false;
-    return pieces->count == 1 || to.step.to_lanes.count == 1; /* others are copied from there */
+    return packet->bytes >= LANDING_BYTES &&
+           td_core_landing(p->peers->loop->core, p->node, packet, to);
 }
 
-static bool are_same(const struct td_pieces *a, const struct td_pieces *b)
+/* find_pieces returns true if the place has few pieces. If there are more places, the bytes are
+ * copied there from the first one, which then is in one piece. */
+static bool find_pieces(const struct td_regions *regions, const struct td_compute *to,
+                        struct td_pieces *pieces)
 {
-    bool same = a->count == b->count;
-    for (unsigned i = 0; i < a->count && same; i++)
-        same = a->piece[i].iov_base == b->piece[i].iov_base &&
-               a->piece[i].iov_len == b->piece[i].iov_len;
-    return same;
+    return td_regions_pieces(regions, &to->view, &to->step.to, to->offset, to->bytes, pieces) &&
+           (pieces->count == 1 || to->step.to_lanes.count == 1);
 }
 
 struct td_payload *td_peer_place(void *peer, const struct td_packet *packet, struct td_payload *now)
 {
     struct td_peer *p = peer;
     struct td_regions *regions = p->peers->loop->regions;
-    if (now) {
-        struct td_pieces pieces;
-        bool stays = find_places(p, packet, &pieces) &&
-                     are_same(&pieces, &((const struct landing *)now)->pieces);
-        return stays ? now : NULL;
+    struct td_compute to;
+    if (!lands(p, packet, &to))
+        return NULL;
+    if (now) { /* the packet names its operation and step: if one byte stays, the others do */
+        uint32_t region = 0;
+        const uint8_t *first =
+            td_regions_piece(regions, &to.view, &to.step.to, to.offset, 1, &region);
+        return first == ((const struct landing *)now)->pieces.piece[0].iov_base ? now : NULL;
     }
     struct landing *l = malloc(sizeof *l);
-    if (!l || !find_places(p, packet, &l->pieces)) {
+    if (!l || !find_pieces(regions, &to, &l->pieces)) {
         free(l);
         return NULL;
     }
