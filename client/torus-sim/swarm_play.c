@@ -217,32 +217,49 @@ static void shrink(struct swarm *s, struct swarm_party *p)
     s->report->shrinks++;
 }
 
-/* is_buried returns true if the daemons of all members that are known have died: another daemon on
- * their nodes proves that they are gone, and is free to forget what they agreed on. */
-static bool is_buried(const struct swarm *s, const struct swarm_party *p)
+/* may_follow returns true if a group may have another successor, without the ranks whose bits are
+ * set: the daemons of all members of the first one have died, also of those that were not told of
+ * it. Each of these had accepted it, and would have told so in a later shrink; another daemon on
+ * its node proves that it is gone, and is free to forget. */
+static bool may_follow(const struct swarm *s, const struct swarm_party *p, const uint8_t *lost)
 {
-    for (uint32_t i = 0; i < p->size; i++)
-        if (p->seat[i].process != SWARM_NONE && !s->process[p->seat[i].process].buried)
+    for (uint32_t i = 0; i < p->size; i++) {
+        bool member = !td_bit(p->left_out, i);
+        uint32_t process = p->seat[i].process;
+        if (member && (process == SWARM_NONE || !s->process[process].buried || !td_bit(lost, i)))
             return false;
+    }
     return true;
+}
+
+/* new_successor notes a successor of a group: the ranks of the group without those that are lost.
+ */
+static struct swarm_party *new_successor(struct swarm *s, struct swarm_party *p,
+                                         const struct td_reply *r)
+{
+    p->successor = s->parties;
+    struct swarm_party *next = new_party(s, p->job, r->u.joined.size);
+    next->instance = r->u.joined.instance;
+    if (!p->left_out)
+        p->left_out = malloc(td_bit_bytes(p->size));
+    if (!p->left_out)
+        abort();
+    memcpy(p->left_out, r->u.joined.lost, td_bit_bytes(p->size));
+    return next;
 }
 
 /* succeed notes that a member was told of the successor of its group. */
 static void succeed(struct swarm *s, struct swarm_party *p, uint32_t member,
                     const struct td_reply *r)
 {
-    if (p->successor == SWARM_NONE) {
-        p->successor = s->parties;
-        new_party(s, p->job, r->u.joined.size)->instance = r->u.joined.instance;
-    }
-    struct swarm_party *next = &s->party[p->successor];
     uint32_t rank = r->u.joined.rank;
-    if (next->instance != r->u.joined.instance && is_buried(s, next)) {
-        p->successor = s->parties;
-        next = new_party(s, p->job, r->u.joined.size);
-        next->instance = r->u.joined.instance;
-    }
-    if (next->instance != r->u.joined.instance || next->size != r->u.joined.size)
+    if (r->u.joined.lost_bytes != td_bit_bytes(p->size))
+        swarm_failed(s, "shrink: the list of lost ranks has %u bytes", r->u.joined.lost_bytes);
+    struct swarm_party *next = p->successor == SWARM_NONE ? NULL : &s->party[p->successor];
+    if (!next || (next->instance != r->u.joined.instance && may_follow(s, p, r->u.joined.lost)))
+        next = new_successor(s, p, r);
+    if (memcmp(p->left_out, r->u.joined.lost, r->u.joined.lost_bytes) != 0 ||
+        next->instance != r->u.joined.instance || next->size != r->u.joined.size)
         swarm_failed(s, "split brain: a group has two successors, of %u and of %u ranks",
                      next->size, r->u.joined.size);
     if (rank >= next->size || next->seat[rank].process != SWARM_NONE)
@@ -671,6 +688,7 @@ static void finish(struct swarm *s)
             free(s->party[k].operation[o].part);
         free(s->party[k].operation);
         free(s->party[k].member);
+        free(s->party[k].left_out);
         free(s->party[k].seat);
     }
 }

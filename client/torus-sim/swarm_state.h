@@ -61,7 +61,8 @@ struct swarm_party {
     uint64_t *member; /* which are these */
     struct swarm_operation *operation;
     uint32_t operations, room;
-    uint32_t successor; /* SWARM_NONE: none */
+    uint32_t successor; /* the latest one; SWARM_NONE: none */
+    uint8_t *left_out;  /* bits of the members that are not in it */
     bool broken, shrinks, is_world;
 };
 
