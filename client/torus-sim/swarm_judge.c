@@ -92,7 +92,8 @@ static bool is_true(const struct swarm *s, const struct swarm_party *party,
 {
     switch ((int)r->error) {
     case TD_ERR_RANK_FAILED:
-        return names_gone_rank(s, party, r->text);
+        return names_gone_rank(s, party, r->text) ||
+               (strstr(r->text, "is lost") && names_hurt_rank(s, party, r->text));
     case TD_ERR_INVALID: /* a group of ranks that are lost; or its daemon refused a region */
         if (strstr(r->text, "which this process has not shared"))
             return s->any_starved;

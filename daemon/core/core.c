@@ -12,6 +12,7 @@
 #include "core/membership/endings.h"
 #include "core/membership/epoch.h"
 #include "core/membership/job.h"
+#include "core/membership/later_losses.h"
 #include "core/membership/parting.h"
 #include "core/membership/registry.h"
 #include "core/membership/shrink.h"
@@ -256,6 +257,9 @@ static void handle_message(struct td_core *core, uint32_t from, const struct td_
         td_job_message(core, from, m);
         return;
     case TD_MESSAGE_RANK_LOST:
+        td_later_losses_hear(core, from, m);
+        td_communicator_notice(core, from, m);
+        return;
     case TD_MESSAGE_NODE_LOST:
         td_communicator_notice(core, from, m);
         return;
@@ -309,7 +313,8 @@ static void handle_message(struct td_core *core, uint32_t from, const struct td_
     if (c && m->kind == TD_MESSAGE_SYNC) {
         td_sync_message(core, c, from, m);
     } else if (c && m->kind == TD_MESSAGE_RANK_GONE) {
-        td_communicator_rank_gone(core, c, from, m);
+        if (!td_later_losses_answer(core, c, from, m))
+            td_communicator_rank_gone(core, c, from, m);
     } else if (c && m->kind == TD_MESSAGE_PARTING) {
         td_parting_message(core, c, from, m);
     } else if (c && m->kind == TD_MESSAGE_APPEAL && m->u.appeal.is_running) {
@@ -572,6 +577,7 @@ static void run_timers(struct td_core *core)
     for (struct td_communicator *c = core->communicators; c; c = c->next) {
         td_shrink_timers(core, c);
         td_communicator_timers(core, c);
+        td_later_losses_timers(core, c);
         td_parting_timers(core, c);
         for (int i = 0; c->recorded && i < TD_GROUP_OPERATIONS_MAX; i++) {
             if (!c->operation[i])

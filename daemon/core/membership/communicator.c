@@ -117,7 +117,7 @@ struct td_communicator *td_communicator_create(struct td_core *core, uint64_t in
         return NULL;
     c->account = td_account_open(core, uid);
     c->task.advance = advance;
-    c->resume_at = TD_TIME_NEVER;
+    c->resume_at = c->ask_at = TD_TIME_NEVER;
     c->parting = (struct td_parting){.communicator = c,
                                      .doubt_at = TD_TIME_NEVER,
                                      .rejoin_at = TD_TIME_NEVER,
@@ -158,13 +158,58 @@ struct td_communicator *td_communicator_create(struct td_core *core, uint64_t in
     return c;
 }
 
+/* find_gone returns the record of a group that is over on this node, or NULL. */
+static struct td_gone *find_gone(const struct td_core *core, uint64_t instance)
+{
+    for (uint32_t i = 0; i < TD_GONE_MAX; i++)
+        if (core->groups->gone[i].instance == instance)
+            return &core->groups->gone[i];
+    return NULL;
+}
+
+static struct td_gone *obtain_gone(struct td_core *core, uint64_t instance)
+{
+    struct td_gone *gone = find_gone(core, instance);
+    if (gone)
+        return gone;
+    gone = &core->groups->gone[core->groups->next_gone++ % TD_GONE_MAX];
+    *gone = (struct td_gone){.instance = instance};
+    return gone;
+}
+
+void td_communicator_note_gone(struct td_core *core, uint64_t instance)
+{
+    (void)obtain_gone(core, instance);
+}
+
+const struct td_gone *td_communicator_gone(const struct td_core *core, uint64_t instance)
+{
+    return find_gone(core, instance);
+}
+
+/* note_over records that a group is over on this node, and which of its operations succeeded. A
+ * node that was not told of a loss in time asks for that: here nothing else can complete. */
+static void note_over(struct td_core *core, const struct td_communicator *c)
+{
+    enum { WINDOW = TD_GROUP_OPERATIONS_MAX };
+    struct td_gone *gone = obtain_gone(core, c->instance);
+    uint64_t end = c->first_sequence;
+    *gone = (struct td_gone){.instance = c->instance};
+    for (uint64_t s = c->first_sequence; s < c->first_sequence + WINDOW; s++)
+        end = c->retired[s % WINDOW] ? s + 1 : end;
+    gone->good_first = end > WINDOW ? end - WINDOW : 0;
+    for (uint64_t s = gone->good_first; s < end; s++)
+        if ((s < c->first_sequence || c->retired[s % WINDOW]) && td_bit(c->good_here, s % WINDOW))
+            td_bit_set(gone->good, (uint32_t)(s - gone->good_first));
+}
+
 static void destroy(struct td_core *core, struct td_communicator *c)
 {
     struct td_communicator **link = &core->communicators;
     while (*link != c)
         link = &(*link)->next;
     *link = c->next;
-    td_communicator_note_gone(core, c->instance);
+    note_over(core, c);
     note_job(core, c, TD_NOTE_JOB_ENDED);
     td_waits_close(core, c);
     for (uint32_t s = 0; s < c->group.slots; s++)
@@ -225,20 +270,6 @@ uint32_t td_communicator_print_ranks(struct td_core *core, const struct td_commu
     return td_bits_print(printed, last + 1, true, text, size);
 }
 
-void td_communicator_note_gone(struct td_core *core, uint64_t instance)
-{
-    struct td_groups *g = core->groups;
-    g->gone[g->next_gone++ % TD_GONE_MAX] = instance;
-}
-
-bool td_communicator_is_gone(const struct td_core *core, uint64_t instance)
-{
-    for (uint32_t i = 0; i < TD_GONE_MAX; i++)
-        if (core->groups->gone[i] == instance)
-            return true;
-    return false;
-}
-
 bool td_communicator_may_flood(const struct td_core *core, const struct td_communicator *c)
 {
     return core->fabric->routed && core->settings.tuning.flood && c->closed && c->group.slots > 1;
@@ -259,13 +290,19 @@ void td_communicator_record(struct td_communicator *c, uint64_t sequence, struct
     td_bit_clear(c->stalled, (uint32_t)(sequence % TD_STALLS_MAX));
 }
 
-void td_communicator_retire(struct td_core *core, struct td_communicator *c, uint64_t sequence)
+void td_communicator_retire(struct td_core *core, struct td_communicator *c, uint64_t sequence,
+                            bool good)
 {
+    uint32_t place = (uint32_t)(sequence % TD_GROUP_OPERATIONS_MAX);
     assert(c->recorded > 0);
-    c->operation[sequence % TD_GROUP_OPERATIONS_MAX] = NULL;
+    if (good)
+        td_bit_set(c->good_here, place);
+    else
+        td_bit_clear(c->good_here, place);
+    c->operation[place] = NULL;
     c->recorded--;
-    c->retired[sequence % TD_GROUP_OPERATIONS_MAX] = true;
-    c->ended_unrecorded[sequence % TD_GROUP_OPERATIONS_MAX] = 0;
+    c->retired[place] = true;
+    c->ended_unrecorded[place] = 0;
     while (c->retired[c->first_sequence % TD_GROUP_OPERATIONS_MAX]) {
         c->retired[c->first_sequence % TD_GROUP_OPERATIONS_MAX] = false;
         c->first_sequence++;

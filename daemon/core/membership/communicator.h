@@ -58,10 +58,18 @@ struct td_parting {
     bool reported;     /* this node has said that it is ready */
 };
 
+/* struct td_gone: a group that is over on this node, or will never be made here, and its operations
+ * that succeeded here: all before good_first, and those from there on that have a bit. */
+struct td_gone {
+    uint64_t instance;
+    uint64_t good_first;
+    uint8_t good[TD_GROUP_OPERATIONS_MAX / 8];
+};
+
 struct td_groups {
     uint32_t numbers; /* that local clients know, so far */
     uint32_t next_gone;
-    uint64_t gone[TD_GONE_MAX]; /* subgroups that are over here: a ring of instances */
+    struct td_gone gone[TD_GONE_MAX]; /* a ring */
 };
 
 struct td_communicator {
@@ -91,6 +99,9 @@ struct td_communicator {
     uint32_t parent;                /* node */
     uint32_t children;              /* count */
     uint32_t child[TD_TREE_CHILDREN_MAX];
+    uint32_t makers; /* mask of these, and of the parent, that are known to have made the group */
+    uint32_t asked;  /* ranks of each of the others that they were asked about (later_losses.h) */
+    td_time ask_at;  /* when they are asked next */
 
     /* the membership, while it is passed on to the tree neighbours except members_from */
     uint32_t *rank_node;
@@ -101,8 +112,9 @@ struct td_communicator {
     bool has_segment;        /* local ranks may have a segment, which is not closed */
     uint64_t first_sequence; /* of the oldest operation that may be on record */
     struct td_operation *operation[TD_GROUP_OPERATIONS_MAX];
-    uint32_t recorded;                     /* how many of them are not NULL */
-    bool retired[TD_GROUP_OPERATIONS_MAX]; /* operations of the window that are over */
+    uint32_t recorded;                              /* how many of them are not NULL */
+    bool retired[TD_GROUP_OPERATIONS_MAX];          /* operations of the window that are over */
+    uint8_t good_here[TD_GROUP_OPERATIONS_MAX / 8]; /* of the latest ones: those that succeeded */
     /* the errors (as positive numbers) of operations that ended while this node had no memory for a
      * record of them. Ranks that call them later get the errors */
     uint8_t ended_unrecorded[TD_GROUP_OPERATIONS_MAX];
@@ -188,10 +200,15 @@ static inline uint32_t td_communicator_job_rank(const struct td_communicator *c,
  * are as `set` says, and returns their number. Without memory in this step it prints nothing. */
 uint32_t td_communicator_print_ranks(struct td_core *core, const struct td_communicator *c,
                                      const uint8_t *bits, bool set, char *text, size_t size);
-/* td_communicator_note_gone records that a group is over on this node, or will never be made here;
- * td_communicator_is_gone returns true for the last TD_GONE_MAX of them. */
+/* td_communicator_note_gone records that a group will never be made here, unless its record is
+ * there: a group that was here, and is over, has one, too. td_communicator_gone returns the record,
+ * or NULL; the last TD_GONE_MAX are kept. */
 void td_communicator_note_gone(struct td_core *core, uint64_t instance);
-bool td_communicator_is_gone(const struct td_core *core, uint64_t instance);
+const struct td_gone *td_communicator_gone(const struct td_core *core, uint64_t instance);
+static inline bool td_communicator_is_gone(const struct td_core *core, uint64_t instance)
+{
+    return td_communicator_gone(core, instance) != NULL;
+}
 
 /* ---- trees and plans ---- */
 
@@ -233,10 +250,11 @@ bool td_communicator_client_gone(struct td_core *core, struct td_client *client)
 void td_communicator_seat_lost(struct td_core *core, struct td_communicator *c,
                                struct td_seat *seat, bool died);
 /* td_communicator_record puts an operation on record; td_communicator_retire: the operation with
- * this sequence number is over on this node. */
+ * this sequence number is over on this node (good: it succeeded). */
 void td_communicator_record(struct td_communicator *c, uint64_t sequence,
                             struct td_operation *operation);
-void td_communicator_retire(struct td_core *core, struct td_communicator *c, uint64_t sequence);
+void td_communicator_retire(struct td_core *core, struct td_communicator *c, uint64_t sequence,
+                            bool good);
 /* td_communicator_timers goes on with the notices of a group that found a link full. */
 void td_communicator_timers(struct td_core *core, struct td_communicator *c);
 

@@ -19,7 +19,14 @@ const struct td_ending *td_endings_find(const struct td_core *core, uint64_t ins
                                         uint64_t sequence)
 {
     const struct td_ending *e = find(core, instance, sequence);
-    return e && e->error != TD_OK ? e : NULL;
+    return e && e->error != TD_OK && !e->appealed ? e : NULL;
+}
+
+const struct td_ending *td_endings_appealed(const struct td_core *core, uint64_t instance,
+                                            uint64_t sequence)
+{
+    const struct td_ending *e = find(core, instance, sequence);
+    return e && e->appealed ? e : NULL;
 }
 
 /* obtain returns the record of an operation; a new one takes the place of the oldest. */
@@ -29,7 +36,8 @@ static struct td_ending *obtain(struct td_core *core, uint64_t instance, uint64_
     if (e)
         return e;
     e = &core->endings->ending[core->endings->next++ % TD_ENDINGS_MAX];
-    if (e->vetoed && e->error == TD_OK && !td_communicator_find(core, e->instance, TD_GROUP_MADE))
+    bool promised = e->vetoed && (e->error == TD_OK || e->appealed);
+    if (promised && !td_communicator_find(core, e->instance, TD_GROUP_MADE))
         td_communicator_note_gone(core, e->instance);
     *e = (struct td_ending){.instance = instance, .sequence = sequence};
     return e;
@@ -39,9 +47,21 @@ void td_endings_note(struct td_core *core, uint64_t instance, uint64_t sequence,
                      const char *text)
 {
     struct td_ending *e = obtain(core, instance, sequence);
+    if (e->error != TD_OK && !e->appealed)
+        return;
+    e->error = error;
+    e->appealed = false;
+    snprintf(e->text, sizeof e->text, "%s", text);
+}
+
+void td_endings_appeal(struct td_core *core, uint64_t instance, uint64_t sequence, td_err error,
+                       const char *text)
+{
+    struct td_ending *e = obtain(core, instance, sequence);
     if (e->error != TD_OK)
         return;
     e->error = error;
+    e->appealed = true;
     snprintf(e->text, sizeof e->text, "%s", text);
 }
 

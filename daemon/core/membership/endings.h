@@ -21,6 +21,7 @@ struct td_ending {
     uint64_t sequence; /* of the operation, or TD_ENDING_OF_CREATION */
     td_err error;      /* TD_OK: the operation is only vetoed */
     bool vetoed;       /* this node has promised the root not to flood it */
+    bool appealed;     /* a child appeals for this error: the root has not decided yet */
     char text[TD_TEXT_MAX];
 };
 
@@ -37,11 +38,18 @@ void td_endings_note(struct td_core *core, uint64_t instance, uint64_t sequence,
  * is forgotten, its group is never made here. */
 void td_endings_veto(struct td_core *core, uint64_t instance, uint64_t sequence);
 bool td_endings_vetoed(const struct td_core *core, uint64_t instance, uint64_t sequence);
+/* td_endings_appeal keeps the appeal of a child in a group that this node has not made yet;
+ * td_endings_appealed returns it, or NULL. */
+void td_endings_appeal(struct td_core *core, uint64_t instance, uint64_t sequence, td_err error,
+                       const char *text);
+const struct td_ending *td_endings_appealed(const struct td_core *core, uint64_t instance,
+                                            uint64_t sequence);
 /* td_endings_find returns the ending of an operation, or NULL. */
 const struct td_ending *td_endings_find(const struct td_core *core, uint64_t instance,
                                         uint64_t sequence);
 
-/* td_endings_has returns true if an ending or a promise of an operation of the group is kept. */
+/* td_endings_has returns true if an ending, a promise or an appeal of an operation of the group is
+ * kept. */
 bool td_endings_has(const struct td_core *core, uint64_t instance);
 
 #endif

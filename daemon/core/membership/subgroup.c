@@ -11,20 +11,19 @@
 #include "job.h"
 #include "parting.h"
 
-/* check_lost returns NULL, or a sentence on a member that the job has lost. A member that has only
- * left the parent group is allowed: it may have made the new group before. */
-static const char *check_lost(struct td_core *core, const struct td_communicator *parent,
-                              const struct td_request *q)
+/* find_lost returns the rank in the job of a member that the job has lost, or UINT32_MAX. A member
+ * that has only left the parent group is allowed: it may have made the new group before. */
+static uint32_t find_lost(struct td_core *core, const struct td_communicator *parent,
+                          const struct td_request *q)
 {
     const struct td_communicator *world = td_communicator_find(core, parent->world, 0);
     for (uint32_t i = 0; world && i < q->u.make.members; i++) {
         uint32_t member = (uint32_t)q->u.make.member[i];
         uint32_t rank = parent->member ? parent->member[member] : member;
         if (td_bit(world->lost_rank, rank))
-            return td_core_format(core, "rank %u of job %s is lost: make the group without it",
-                                  rank, world->name);
+            return rank;
     }
-    return NULL;
+    return UINT32_MAX;
 }
 
 /* check_members returns NULL, or a sentence on the fault of the list. *own is the caller's rank in
@@ -54,7 +53,7 @@ static const char *check_members(struct td_core *core, const struct td_communica
         return td_core_format(
             core, "rank %u requests a group without itself: add it to the list of ranks",
             seat->rank);
-    return check_lost(core, parent, q);
+    return NULL;
 }
 
 /* inherit_seats gives the local members the clients that they have in the parent group. The group's
@@ -153,6 +152,30 @@ static bool is_refused(struct td_core *core, const struct td_client *client,
     return ending || gone;
 }
 
+/* refuse_lost answers the creation of a group with a lost rank, and returns true. If the group is
+ * not here yet, it never will be: nodes that wait for this one are told so when they call. */
+static bool refuse_lost(struct td_core *core, const struct td_client *client,
+                        const struct td_communicator *parent, const struct td_request *q,
+                        uint64_t instance)
+{
+    uint32_t rank = find_lost(core, parent, q);
+    if (rank == UINT32_MAX)
+        return false;
+    td_reply_error(core, client->id, q->id, TD_ERR_INVALID,
+                   td_core_format(core, "rank %u of job %s is lost: make the group without it",
+                                  rank, parent->name));
+    if (td_communicator_find(core, instance, TD_GROUP_MADE))
+        return true;
+    const char *text = td_core_format(core,
+                                      "rank %u of job %s is lost, and %s has not created the "
+                                      "group",
+                                      rank, parent->name, td_core_node_name(core, core->node));
+    td_communicator_note_gone(core, instance);
+    td_endings_note(core, instance, TD_ENDING_OF_CREATION, TD_ERR_RANK_FAILED, text);
+    td_endings_note(core, instance, TD_ENDING_NEVER_MADE, TD_ERR_RANK_FAILED, text);
+    return true;
+}
+
 void td_subgroup_make(struct td_core *core, struct td_client *client, const struct td_request *q)
 {
     struct td_communicator *parent = NULL, *c = NULL;
@@ -167,6 +190,8 @@ void td_subgroup_make(struct td_core *core, struct td_client *client, const stru
     uint64_t instance = td_hash_add(td_hash_add(TD_HASH_START, parent->instance), q->u.make.number);
     for (uint32_t i = 0; i < q->u.make.members; i++)
         instance = td_hash_add(instance, q->u.make.member[i]);
+    if (refuse_lost(core, client, parent, q, instance))
+        return;
     c = td_communicator_find(core, instance, TD_GROUP_MADE);
     if (!c && is_refused(core, client, q, instance))
         return;
@@ -248,8 +273,20 @@ static struct td_message_rank_lost ending_of(struct td_core *core, const struct 
     return lost;
 }
 
-/* the operations that complete in a group that a node never made */
-static const uint8_t no_good[TD_GROUP_OPERATIONS_MAX / 8];
+/* list_good says in a notice which operations of a group complete, if they flood the torus: those
+ * that succeeded here, since this node was to send a block in each of them. */
+static void list_good(const struct td_core *core, uint64_t instance,
+                      struct td_message_rank_lost *lost)
+{
+    static const uint8_t none[TD_GROUP_OPERATIONS_MAX / 8];
+    const struct td_gone *gone = td_communicator_gone(core, instance);
+    if (td_endings_find(core, instance, TD_ENDING_NEVER_MADE)) {
+        lost->good = (struct td_bitmap){none, sizeof none};
+    } else if (gone && core->settings.tuning.flood) {
+        lost->good_first = gone->good_first;
+        lost->good = (struct td_bitmap){gone->good, sizeof gone->good};
+    }
+}
 
 void td_subgroup_unknown(struct td_core *core, uint32_t from, const struct td_message *m)
 {
@@ -263,8 +300,8 @@ void td_subgroup_unknown(struct td_core *core, uint32_t from, const struct td_me
     bool over = !early || td_communicator_is_gone(core, m->instance);
     bool refused = early && td_endings_find(core, m->instance, TD_ENDING_OF_CREATION);
     bool cancels = m->kind == TD_MESSAGE_APPEAL && m->u.appeal.error == TD_ERR_CANCELLED;
-    if (cancels && early && !over && !refused) { /* the call ends as soon as it is known here */
-        td_endings_note(core, m->instance, m->sequence, TD_ERR_CANCELLED, m->u.appeal.text);
+    if (cancels && early && !over && !refused) { /* the root hears of it when the group is made */
+        td_endings_appeal(core, m->instance, m->sequence, TD_ERR_CANCELLED, m->u.appeal.text);
         return;
     }
     /* its sender has waited until a time limit, or knows that a rank is lost */
@@ -301,8 +338,7 @@ void td_subgroup_unknown(struct td_core *core, uint32_t from, const struct td_me
     if (over || late || refused) {
         answer.kind = TD_MESSAGE_RANK_LOST;
         answer.u.rank_lost = ending_of(core, m, over);
-        if (td_endings_find(core, m->instance, TD_ENDING_NEVER_MADE))
-            answer.u.rank_lost.good = (struct td_bitmap){no_good, sizeof no_good};
+        list_good(core, m->instance, &answer.u.rank_lost);
         td_session_send(core, from, &answer);
     } else if (announces) {
         answer.kind = TD_MESSAGE_ANNOUNCE_AGAIN;

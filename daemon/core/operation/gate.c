@@ -8,6 +8,7 @@
 #include "arrival.h"
 #include "flood.h"
 #include "core/membership/communicator_losses.h"
+#include "core/membership/later_losses.h"
 #include "core/membership/parting.h"
 #include "core/net/session.h"
 #include "recording.h"
@@ -393,6 +394,7 @@ void td_gate_message(struct td_core *core, struct td_communicator *c, uint32_t f
                      const struct td_message *m)
 {
     uint32_t place = (uint32_t)(m->sequence % TD_GROUP_OPERATIONS_MAX);
+    td_later_losses_made(c, from, m->kind);
     if (m->kind == TD_MESSAGE_VERDICT && m->u.verdict.is_running) {
         if (may_send(c, NULL, from, m->kind))
             td_stall_verdict(core, c, m);

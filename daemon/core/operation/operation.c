@@ -7,6 +7,7 @@
 
 #include "core/membership/communicator_losses.h"
 #include "core/membership/endings.h"
+#include "core/membership/later_losses.h"
 #include "core/net/inflight.h"
 #include "core/sums.h"
 #include "admission.h"
@@ -117,6 +118,20 @@ void td_operation_charge(struct td_core *core, struct td_operation *o, uint64_t 
     td_account_add(core, o->communicator->account, TD_HOLD_CALLS, bytes);
 }
 
+/* hear_early applies what this node was told of an operation before it made the group. */
+static void hear_early(struct td_core *core, struct td_operation *o)
+{
+    uint64_t instance = o->communicator->instance;
+    const struct td_ending *ending = td_endings_find(core, instance, o->sequence);
+    const struct td_ending *appeal = td_endings_appealed(core, instance, o->sequence);
+    if (ending)
+        td_operation_verdict(core, o, ending->error, ending->text);
+    else if (td_endings_vetoed(core, instance, o->sequence))
+        td_flood_transition(o, TD_FLOOD_VETO);
+    if (appeal)
+        td_operation_appeal(core, o, appeal->error, appeal->text);
+}
+
 struct td_operation *td_operation_obtain(struct td_core *core, struct td_communicator *c,
                                          uint64_t sequence)
 {
@@ -162,6 +177,7 @@ struct td_operation *td_operation_obtain(struct td_core *core, struct td_communi
     }
     td_communicator_record(c, sequence, o);
     td_core_alarm(core, c->parting.doubt_at); /* it waits for a silent node */
+    td_later_losses_wait(core, c);
     if (c->ended_unrecorded[place]) {
         td_operation_verdict(core, o, (td_err) - (int)c->ended_unrecorded[place],
                              td_core_format(core,
@@ -170,12 +186,8 @@ struct td_operation *td_operation_obtain(struct td_core *core, struct td_communi
                                             core->node));
         c->ended_unrecorded[place] = 0;
     }
-    const struct td_ending *ending =
-        c->made_late ? td_endings_find(core, c->instance, sequence) : NULL;
-    if (ending)
-        td_operation_verdict(core, o, ending->error, ending->text);
-    else if (c->made_late && td_endings_vetoed(core, c->instance, sequence))
-        td_flood_transition(o, TD_FLOOD_VETO);
+    if (c->made_late)
+        hear_early(core, o);
     return o;
 }
 
@@ -516,8 +528,9 @@ static bool end(struct td_core *core, struct td_operation *o)
         bool own = o->error != TD_OK && strcmp(o->text, c->text) != 0;
         if (own && o->arrived < c->ranks) /* it ended before the group broke */
             td_endings_note(core, c->instance, sequence, o->error, o->text);
+        bool good = o->error == TD_OK;
         release_record(core, o);
-        td_communicator_retire(core, c, sequence);
+        td_communicator_retire(core, c, sequence, good);
     }
     return true;
 }

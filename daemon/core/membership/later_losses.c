@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "later_losses.h"
+
+#include "communicator_losses.h"
+#include "core/net/session.h"
+
+/* a node asks each neighbour about at most this many ranks at a time, and about others next time */
+enum { ASKS_MAX = 8, PARENT = TD_TREE_CHILDREN_MAX };
+
+static uint32_t all_neighbours(const struct td_communicator *c)
+{
+    uint32_t children = ((uint32_t)1 << c->children) - 1;
+    return c->has_parent ? children | (uint32_t)1 << PARENT : children;
+}
+
+/* may_ask returns true if a neighbour may not have made a group that is not broken. */
+static bool may_ask(const struct td_communicator *c)
+{
+    return c->index == TD_GROUP_MADE && c->makers != all_neighbours(c) &&
+           !td_communicator_broken(c);
+}
+
+void td_later_losses_wait(struct td_core *core, struct td_communicator *c)
+{
+    if (c->ask_at != TD_TIME_NEVER || !may_ask(c))
+        return;
+    c->ask_at = td_core_after(core, (int64_t)TD_LOSS_AGAIN_NS);
+    td_core_alarm(core, c->ask_at);
+}
+
+void td_later_losses_made(struct td_communicator *c, uint32_t from, enum td_message_kind kind)
+{
+    bool down =
+        kind == TD_MESSAGE_RELEASE || kind == TD_MESSAGE_VERDICT || kind == TD_MESSAGE_WAITING;
+    bool up = kind == TD_MESSAGE_ARRIVE || kind == TD_MESSAGE_REPORT;
+    if (down && c->has_parent && from == c->parent)
+        c->makers |= (uint32_t)1 << PARENT;
+    for (uint32_t i = 0; up && i < c->children; i++)
+        if (c->child[i] == from)
+            c->makers |= (uint32_t)1 << i;
+}
+
+static void ask(struct td_core *core, const struct td_communicator *c, uint32_t node)
+{
+    uint32_t slot = td_group_slot(&c->group, node), ranks = td_group_slot_ranks(&c->group, slot);
+    if (!td_session_has_room(core, node))
+        return;
+    for (uint32_t i = 0; i < ranks && i < ASKS_MAX && td_core_room(core); i++) {
+        uint32_t rank = td_group_rank(&c->group, slot, (c->asked + i) % ranks);
+        const struct td_message m = {
+            .kind = TD_MESSAGE_RANK_GONE,
+            .instance = c->world,
+            .u.rank_gone = {
+                .rank = c->member[rank], .error = TD_ERR_RANK_FAILED, .of_job = true, .text = ""}};
+        td_session_send(core, node, &m);
+    }
+}
+
+void td_later_losses_timers(struct td_core *core, struct td_communicator *c)
+{
+    if (core->now < c->ask_at) {
+        td_core_alarm(core, c->ask_at);
+        return;
+    }
+    c->ask_at = TD_TIME_NEVER;
+    if (c->recorded == 0 || !may_ask(c))
+        return;
+    const struct td_communicator *world = td_communicator_find(core, c->world, 0);
+    bool asks = !world || td_communicator_broken(world); /* else the job's tree tells of losses */
+    for (uint32_t i = 0; asks && i < c->children; i++)
+        if (!(c->makers >> i & 1))
+            ask(core, c, c->child[i]);
+    if (asks && c->has_parent && !(c->makers >> PARENT & 1))
+        ask(core, c, c->parent);
+    c->asked += asks ? ASKS_MAX : 0;
+    td_later_losses_wait(core, c);
+}
+
+bool td_later_losses_answer(struct td_core *core, const struct td_communicator *c, uint32_t from,
+                            const struct td_message *m)
+{
+    const struct td_seat *seat = NULL;
+    for (uint32_t i = 0; c->index == 0 && i < c->ranks; i++)
+        if (c->seat[i].rank == m->u.rank_gone.rank)
+            seat = &c->seat[i];
+    if (!seat)
+        return false;
+    bool gone = seat->state == TD_SEAT_LEFT || seat->state == TD_SEAT_DIED;
+    if (!gone || td_group_slot(&c->group, from) == UINT32_MAX)
+        return true;
+    const char *here = td_core_node_name(core, core->node);
+    struct td_message answer = {
+        .kind = TD_MESSAGE_RANK_LOST,
+        .instance = c->instance,
+        .u.rank_lost = {.rank = seat->rank, .error = TD_ERR_RANK_FAILED, .of_job = true}};
+    answer.u.rank_lost.text =
+        td_core_format(core,
+                       seat->state == TD_SEAT_DIED ? "rank %u of job %s died: process %llu on %s"
+                                                   : "rank %u has left job %s: process %llu on %s",
+                       seat->rank, c->name, (unsigned long long)seat->pid, here);
+    td_session_send(core, from, &answer);
+    return true;
+}
+
+/* own_rank returns the rank in a group of a rank of the job (UINT32_MAX: of any) that is on a node;
+ * UINT32_MAX: there is none. */
+static uint32_t own_rank(const struct td_communicator *c, uint32_t node, uint32_t rank)
+{
+    uint32_t slot = td_group_slot(&c->group, node);
+    if (slot == UINT32_MAX)
+        return UINT32_MAX;
+    for (uint32_t i = 0; i < td_group_slot_ranks(&c->group, slot); i++) {
+        uint32_t own = td_group_rank(&c->group, slot, i);
+        if (rank == UINT32_MAX || td_communicator_job_rank(c, own) == rank)
+            return own;
+    }
+    return UINT32_MAX;
+}
+
+void td_later_losses_hear(struct td_core *core, uint32_t from, const struct td_message *m)
+{
+    const struct td_message_rank_lost *lost = &m->u.rank_lost;
+    struct td_communicator *world = td_communicator_find(core, m->instance, 0);
+    if (m->group != 0 || lost->error != TD_ERR_RANK_FAILED ||
+        (world && !td_communicator_broken(world)))
+        return;
+    uint32_t rank = world ? own_rank(world, from, lost->rank) : UINT32_MAX;
+    if (rank != UINT32_MAX && lost->rank != UINT32_MAX)
+        td_core_notices.rank_lost(core, world, rank); /* no group is made with it any more */
+    for (struct td_communicator *c = core->communicators; c; c = c->next) {
+        bool made = c->index == TD_GROUP_MADE && c->world == m->instance;
+        if (!made || td_communicator_broken(c) ||
+            (rank = own_rank(c, from, lost->rank)) == UINT32_MAX)
+            continue;
+        td_core_notices.rank_lost(core, c, rank);
+        td_communicator_tell_root(core, c, rank, lost->error, true, lost->text);
+    }
+}

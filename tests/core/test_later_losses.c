@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Groups that nodes make late or never, and losses that the tree of their job does not tell,
+ * message by message: core/membership/later_losses.h. */
+#include "node.h"
+
+#include "base/hash.h"
+#include "core/membership/communicator_losses.h"
+#include "core/membership/endings.h"
+#include "core/membership/later_losses.h"
+#include "core/membership/subgroup.h"
+
+enum { GROUP = 4, NUMBER = 3 };
+
+static const uint64_t pair_of[] = {0, 2}, with_lost[] = {0, 1, 2};
+static struct td_communicator *world;
+
+static void request(uint64_t number, const uint64_t *members, uint32_t size)
+{
+    struct td_request q = {.kind = TD_REQUEST_GROUP, .id = 5};
+    q.u.make.group = world->number;
+    q.u.make.number = number;
+    q.u.make.member = members;
+    q.u.make.members = size;
+    td_subgroup_make(node.core, td_client_find(node.core, NODE_CLIENT), &q);
+    node_run();
+}
+
+/* make makes the group of ranks 0 and 2 with a creation number; its root is node 0. */
+static struct td_communicator *make(uint64_t number)
+{
+    request(number, pair_of, 2);
+    assert_int_equal(node.reply.kind, TD_REPLY_JOINED);
+    node_forget();
+    return node.core->communicators;
+}
+
+static struct td_message about(const struct td_communicator *c, enum td_message_kind kind)
+{
+    return (struct td_message){.kind = kind, .instance = c->instance, .group = c->index};
+}
+
+/* before_creation returns a message about a call of the group that a request makes later. */
+static struct td_message before_creation(enum td_message_kind kind, uint64_t number,
+                                         const uint64_t *members, uint32_t size)
+{
+    struct td_message m = {.kind = kind, .group = TD_GROUP_MADE};
+    m.instance = td_hash_add(td_hash_add(TD_HASH_START, world->instance), number);
+    for (uint32_t i = 0; i < size; i++)
+        m.instance = td_hash_add(m.instance, members[i]);
+    return m;
+}
+
+static struct td_message lost(const struct td_communicator *c, uint32_t rank, const char *text)
+{
+    struct td_message m = about(c, TD_MESSAGE_RANK_LOST);
+    m.u.rank_lost =
+        (struct td_message_rank_lost){.rank = rank, .error = TD_ERR_RANK_FAILED, .text = text};
+    return m;
+}
+
+static struct td_message question(uint32_t rank)
+{
+    struct td_message m = about(world, TD_MESSAGE_RANK_GONE);
+    m.u.rank_gone = (struct td_message_rank_gone){
+        .rank = rank, .error = TD_ERR_RANK_FAILED, .of_job = true, .text = ""};
+    return m;
+}
+
+static void begin_with(uint32_t at, void (*change)(struct td_settings *))
+{
+    node_begin("5", at, change);
+    world = node_group(GROUP);
+}
+
+/* begin_broken begins at a node whose job is broken by the loss of rank 1. */
+static void begin_broken(uint32_t at)
+{
+    begin_with(at, NULL);
+    struct td_message m = lost(world, 1, "rank 1 died");
+    if (world->has_parent) {
+        node_message(0, &m);
+    } else {
+        m = question(1); /* at the root, of a child: its word */
+        m.u.rank_gone.text = "rank 1 died";
+        node_message(1, &m);
+    }
+    assert_int_equal(world->state, TD_COMMUNICATOR_LOST_RANK);
+    node_forget();
+}
+
+static void wait(struct td_communicator *c, uint64_t ns)
+{
+    node.core->now += ns;
+    td_later_losses_timers(node.core, c);
+    node_run();
+}
+
+static void flooding(struct td_settings *settings)
+{
+    settings->tuning.flood = true;
+}
+
+/* Swarm seed 610383: the appeal of a child came before this node made the group. The call ended
+ * here and below, and the root and all others waited for it. */
+static void an_appeal_that_came_before_the_group_was_made_goes_to_the_root(void **state)
+{
+    (void)state;
+    begin_with(2, NULL);
+    struct td_message m = before_creation(TD_MESSAGE_APPEAL, NUMBER, pair_of, 2);
+    m.u.appeal =
+        (struct td_message_appeal){.error = TD_ERR_CANCELLED, .text = "rank 1 cancelled a call"};
+    node_message(3, &m);
+    struct td_communicator *late = make(NUMBER);
+    assert_true(late->instance == m.instance);
+    node_call(late, -1);
+    assert_int_equal(node.replies, 0);
+    const struct td_message *appeal = node_sent_to(0, TD_MESSAGE_APPEAL);
+    assert_non_null(appeal);
+    assert_int_equal(appeal->u.appeal.error, TD_ERR_CANCELLED);
+    assert_string_equal(appeal->u.appeal.text, "rank 1 cancelled a call");
+    m = about(late, TD_MESSAGE_VERDICT);
+    m.u.verdict = (struct td_message_verdict){.error = TD_ERR_CANCELLED, .text = "the root"};
+    node_message(0, &m);
+    assert_string_equal(node.text, "the root");
+    node_end();
+}
+
+static void the_word_of_the_root_takes_the_place_of_an_appeal(void **state)
+{
+    (void)state;
+    enum { AT = 7 };
+    begin_with(2, NULL);
+    td_endings_veto(node.core, AT, 0);
+    td_endings_appeal(node.core, AT, 0, TD_ERR_CANCELLED, "rank 1 cancelled a call");
+    assert_null(td_endings_find(node.core, AT, 0));
+    assert_true(td_endings_vetoed(node.core, AT, 0));
+    td_endings_note(node.core, AT, 0, TD_ERR_TIMEOUT, "too late");
+    assert_null(td_endings_appealed(node.core, AT, 0));
+    td_endings_appeal(node.core, AT, 0, TD_ERR_CANCELLED, "rank 1 cancelled a call");
+    assert_string_equal(td_endings_find(node.core, AT, 0)->text, "too late");
+    assert_null(td_endings_appealed(node.core, AT, 0));
+    /* a promise that is forgotten with its appeal is kept by never making the group */
+    td_endings_veto(node.core, AT + 1, 0);
+    td_endings_appeal(node.core, AT + 1, 0, TD_ERR_CANCELLED, "rank 1 cancelled a call");
+    for (uint64_t i = 0; i < TD_ENDINGS_MAX; i++)
+        td_endings_note(node.core, AT + 2, i, TD_ERR_CANCELLED, "another call");
+    assert_true(td_communicator_is_gone(node.core, AT + 1));
+    assert_false(td_communicator_is_gone(node.core, AT));
+    node_end();
+}
+
+/* Swarm seed 61815: the node below missed the notice of the loss, because it had no memory for the
+ * group. Its call, which it has flooded, completes if it has completed here. */
+static void a_node_without_the_group_any_more_says_which_calls_completed(void **state)
+{
+    (void)state;
+    begin_with(0, flooding);
+    struct td_communicator *pair = make(NUMBER);
+    struct td_message m = about(pair, TD_MESSAGE_ARRIVE);
+    m.u.arrive = (struct td_message_arrive){.least = node_barrier(1), .greatest = node_barrier(1)};
+    for (m.sequence = 0; m.sequence < 2; m.sequence++) {
+        node_message(2, &m);
+        if (m.sequence == 1) { /* this one ends with an error */
+            struct td_message cancel = about(pair, TD_MESSAGE_APPEAL);
+            cancel.sequence = 1;
+            cancel.u.appeal =
+                (struct td_message_appeal){.error = TD_ERR_CANCELLED, .text = "cancelled"};
+            node_message(2, &cancel);
+        }
+        node_call(pair, -1);
+    }
+    uint64_t instance = pair->instance;
+    struct td_request q = {.kind = TD_REQUEST_LEAVE, .id = 6};
+    q.u.leave.group = pair->number;
+    td_communicator_leave(node.core, td_client_find(node.core, NODE_CLIENT), &q);
+    node_run();
+    assert_null(td_communicator_find(node.core, instance, TD_GROUP_MADE));
+    node_forget();
+    m = before_creation(TD_MESSAGE_APPEAL, NUMBER, pair_of, 2);
+    m.u.appeal = (struct td_message_appeal){.error = TD_ERR_RANK_FAILED, .text = ""};
+    assert_true(m.instance == instance);
+    node_message(2, &m);
+    const struct td_message *answer = node_sent_to(2, TD_MESSAGE_RANK_LOST);
+    assert_non_null(answer);
+    const struct td_bitmap *good = &answer->u.rank_lost.good;
+    assert_int_equal(good->bytes, TD_GROUP_OPERATIONS_MAX / 8);
+    assert_int_equal(answer->u.rank_lost.good_first, 0);
+    assert_true(td_bit(good->bits, 0));
+    for (uint32_t i = 1; i < TD_GROUP_OPERATIONS_MAX; i++)
+        assert_false(td_bit(good->bits, i));
+    node_end();
+}
+
+/* Swarm seed 52811: a rank here could not create the group any more, as another member had died,
+ * and the node behind this one in the tree was told to announce again for ever. */
+static void a_creation_that_is_refused_for_good_is_told_to_the_nodes_that_call(void **state)
+{
+    (void)state;
+    begin_broken(2);
+    request(NUMBER, with_lost, 3);
+    assert_int_equal(node.reply.error, TD_ERR_INVALID);
+    assert_string_equal(node.text, "rank 1 of job job is lost: make the group without it");
+    node_forget();
+    struct td_message m = before_creation(TD_MESSAGE_ARRIVE, NUMBER, with_lost, 3);
+    node_message(0, &m);
+    assert_null(node_sent_to(0, TD_MESSAGE_ANNOUNCE_AGAIN));
+    const struct td_message *answer = node_sent_to(0, TD_MESSAGE_RANK_LOST);
+    assert_non_null(answer);
+    assert_int_equal(answer->u.rank_lost.error, TD_ERR_RANK_FAILED);
+    assert_string_equal(answer->u.rank_lost.text,
+                        "rank 1 of job job is lost, and node 2 (2) has not created the group");
+    node_end();
+}
+
+/* Swarm seed 65377: a rank died before it made a group, after its job had lost another one. */
+static void a_node_that_waits_asks_a_neighbour_that_may_not_have_made_the_group(void **state)
+{
+    (void)state;
+    begin_broken(0);
+    struct td_communicator *pair = make(NUMBER);
+    node_call(pair, -1);
+    node_forget();
+    wait(pair, TD_LOSS_AGAIN_NS - 1);
+    assert_int_equal(node_count(TD_MESSAGE_RANK_GONE), 0);
+    for (int i = 0; i < 2; i++) {
+        wait(pair, i ? TD_LOSS_AGAIN_NS : 1);
+        const struct td_message *asked = node_sent_to(2, TD_MESSAGE_RANK_GONE);
+        assert_non_null(asked);
+        assert_true(asked->instance == world->instance);
+        assert_int_equal(asked->group, 0);
+        assert_int_equal(asked->u.rank_gone.rank, 2);
+        assert_int_equal(node_count(TD_MESSAGE_RANK_GONE), 1);
+        node_forget();
+    }
+    struct td_message m = lost(world, 2, "rank 2 died");
+    node_message(3, &m); /* not its daemon */
+    assert_int_equal(node.replies, 0);
+    node_message(2, &m);
+    assert_int_equal(node.reply.error, TD_ERR_RANK_FAILED);
+    assert_string_equal(node.text, "rank 2 died");
+    assert_true(td_bit(world->lost_rank, 2)); /* no group is made with it any more */
+    wait(pair, 2 * TD_LOSS_AGAIN_NS);
+    assert_int_equal(node_count(TD_MESSAGE_RANK_GONE), 0);
+    node_end();
+}
+
+/* Swarm seed 56846: no rank of the job is left on the node that is asked. */
+static void all_ranks_of_a_node_may_be_gone(void **state)
+{
+    (void)state;
+    begin_broken(2);
+    struct td_communicator *pair = make(NUMBER);
+    node_call(pair, -1);
+    wait(pair, TD_LOSS_AGAIN_NS);
+    assert_non_null(node_sent_to(0, TD_MESSAGE_RANK_GONE));
+    node_forget();
+    struct td_message m = lost(world, UINT32_MAX, "all ranks on node 0 have left or died");
+    node_message(0, &m);
+    const struct td_message *told = node_sent_to(0, TD_MESSAGE_RANK_GONE);
+    assert_non_null(told); /* the root of the pair hears of it, and says so */
+    assert_true(told->instance == pair->instance);
+    assert_int_equal(told->u.rank_gone.rank, 0);
+    node_end();
+}
+
+static void a_neighbour_that_has_made_the_group_is_not_asked(void **state)
+{
+    (void)state;
+    begin_broken(2);
+    struct td_communicator *pair = make(NUMBER);
+    node_call(pair, -1);
+    struct td_message m = about(pair, TD_MESSAGE_WAITING);
+    m.u.waiting = (struct td_message_waiting){.reply_requested = false};
+    node_message(0, &m);
+    wait(pair, TD_LOSS_AGAIN_NS);
+    assert_int_equal(node_count(TD_MESSAGE_RANK_GONE), 0);
+    node_end();
+
+    begin_with(2, NULL); /* the tree of a job that is not broken tells of each loss */
+    pair = make(NUMBER);
+    node_call(pair, -1);
+    wait(pair, TD_LOSS_AGAIN_NS);
+    assert_int_equal(node_count(TD_MESSAGE_RANK_GONE), 0);
+    node_end();
+}
+
+static void a_daemon_answers_whether_a_rank_of_its_own_is_gone(void **state)
+{
+    (void)state;
+    begin_with(2, NULL);
+    struct td_message m = question(2);
+    node_message(1, &m);
+    assert_int_equal(node.sents, 0); /* it lives */
+    struct td_request q = {.kind = TD_REQUEST_LEAVE, .id = 6};
+    q.u.leave.group = world->number;
+    td_communicator_leave(node.core, td_client_find(node.core, NODE_CLIENT), &q);
+    node_run();
+    node_forget();
+    node_message(GROUP, &m); /* not a node of the job */
+    assert_int_equal(node.sents, 0);
+    node_message(1, &m);
+    const struct td_message *answer = node_sent_to(1, TD_MESSAGE_RANK_LOST);
+    assert_non_null(answer);
+    assert_true(answer->instance == world->instance);
+    assert_int_equal(answer->u.rank_lost.rank, 2);
+    assert_int_equal(answer->u.rank_lost.error, TD_ERR_RANK_FAILED);
+    node_end();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_appeal_that_came_before_the_group_was_made_goes_to_the_root),
+        cmocka_unit_test(the_word_of_the_root_takes_the_place_of_an_appeal),
+        cmocka_unit_test(a_node_without_the_group_any_more_says_which_calls_completed),
+        cmocka_unit_test(a_creation_that_is_refused_for_good_is_told_to_the_nodes_that_call),
+        cmocka_unit_test(a_node_that_waits_asks_a_neighbour_that_may_not_have_made_the_group),
+        cmocka_unit_test(all_ranks_of_a_node_may_be_gone),
+        cmocka_unit_test(a_neighbour_that_has_made_the_group_is_not_asked),
+        cmocka_unit_test(a_daemon_answers_whether_a_rank_of_its_own_is_gone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
