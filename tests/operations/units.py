@@ -27,6 +27,20 @@ state_directory = /var/lib/torusd/n{node}
 endpoints = ipc:///run/torusd/n0/peers
     ipc:///run/torusd/n1/peers
 """
+# Nodes of two hosts have names or addresses, and listen at all addresses or at one.
+OVER_TCP = """[torus]
+shape = 2
+[node]
+coordinates = {node}
+socket = /run/torusd/n{node}/torusd.sock
+state_directory = /var/lib/torusd/n{node}
+[peers]
+listen = tcp://{listen}:71{node}0
+endpoints = tcp://{name}:7100
+    tcp://{name}:7110
+[security]
+insecure = yes
+"""
 
 
 def install(booted, build, prefix="/usr"):
@@ -156,10 +170,10 @@ def status_names_the_rank_that_blocks(booted):
     until(60, lambda: "waited" not in booted.show(UNIT, "StatusText"), "STATUS still names the rank")
 
 
-def start_emulated(booted):
+def start_emulated(booted, text=EMULATED, **places):
     """Starts two emulated nodes, which have links to each other."""
     for node in range(2):
-        booted.write(f"/etc/torusd/n{node}.conf", EMULATED.format(node=node))
+        booted.write(f"/etc/torusd/n{node}.conf", text.format(node=node, **places))
     booted.systemctl("enable", "torusd@n0", "torusd@n1", "torusd-emulated.target")
     booted.systemctl("start", "torusd-emulated.target")
     for node in range(2):
@@ -205,6 +219,35 @@ def two_emulated_nodes_run_under_the_target(booted):
         booted.wait_property(NODE.format(node), "ActiveState", "inactive")
 
 
+def wait_peers(booted, node, up):
+    unit = NODE.format(node)
+    until(30, lambda: f"{up} of 1 peers up" in booted.show(unit, "StatusText"),
+          lambda: f"STATUS of {unit} is {booted.show(unit, 'StatusText')}:\n{booted.journal('-u', unit)[-3000:]}")
+
+
+def stop_and_kill_a_peer(booted, **places):
+    start_emulated(booted, OVER_TCP, **places)
+    survivor = booted.show(NODE.format(0), "MainPID")
+    booted.systemctl("stop", NODE.format(1))
+    wait_peers(booted, 0, 0)
+    booted.systemctl("start", NODE.format(1))
+    wait_peers(booted, 0, 1)
+    booted.signal(NODE.format(1), "SIGKILL")
+    booted.wait_property(NODE.format(1), "NRestarts", "1")
+    wait_peers(booted, 1, 1)
+    wait_peers(booted, 0, 1)
+    if booted.show(NODE.format(0), "MainPID") != survivor:
+        raise Failure(f"node 0 was restarted:\n{booted.journal('-u', NODE.format(0))[-3000:]}")
+
+
+def a_node_outlives_its_peer_with_names(booted):
+    stop_and_kill_a_peer(booted, listen="*", name="localhost")
+
+
+def a_node_outlives_its_peer_with_addresses(booted):
+    stop_and_kill_a_peer(booted, listen="127.0.0.1", name="127.0.0.1")
+
+
 def the_first_process_starts_the_daemon_by_its_socket(booted):
     booted.systemctl("start", "torusd.socket")
     booted.wait_property(UNIT, "ActiveState", "inactive")
@@ -235,7 +278,8 @@ def an_installation_below_home_runs(booted, prefix):
 CASES = (a_unit_starts_and_stops, a_killed_daemon_is_started_again, a_stopped_daemon_is_ended_by_the_watchdog,
          a_reload_changes_what_it_can, a_wrong_file_fails_the_reload_and_changes_nothing,
          status_names_the_rank_that_blocks, a_drain_completes_the_operations_in_flight,
-         two_emulated_nodes_run_under_the_target, the_first_process_starts_the_daemon_by_its_socket,
+         two_emulated_nodes_run_under_the_target, a_node_outlives_its_peer_with_names,
+         a_node_outlives_its_peer_with_addresses, the_first_process_starts_the_daemon_by_its_socket,
          an_installation_below_home_runs)
 PREFIX = "/home/someone/torus"
 
