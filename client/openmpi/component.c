@@ -56,6 +56,9 @@ uint64_t tm_parameters_hash(void)
     const struct tm_parameters *p = &tm_parameters;
     uint64_t hash = tm_hash_add(TM_HASH_START, &p->priority, sizeof p->priority);
     hash = tm_hash_add(hash, &p->all, sizeof p->all);
+    hash = tm_hash_add(hash, &p->communicators, sizeof p->communicators);
+    hash = tm_hash_add(hash, &p->persistent, sizeof p->persistent);
+    hash = tm_hash_add(hash, &p->list_ranks, sizeof p->list_ranks);
     hash = tm_hash_add(hash, p->left, sizeof p->left);
     hash = tm_hash_add(hash, p->least, sizeof p->least);
     return tm_hash_add(hash, p->most, sizeof p->most);
@@ -122,6 +125,26 @@ static void register_bytes(void)
     }
 }
 
+/* register_limits registers what keeps a process below the daemon's limits: both kinds of groups
+ * together stay below [limits] groups_per_process, and a list fits a request to the daemon (64
+ * KiB). */
+static void register_limits(void)
+{
+    tm_parameters.communicators = 768;
+    register_variable("communicators",
+                      "Communicators whose number (context id) is at least this stay with Open MPI",
+                      MCA_BASE_VAR_TYPE_UNSIGNED_INT, &tm_parameters.communicators);
+    tm_parameters.persistent = 250;
+    register_variable("persistent",
+                      "Most persistent collectives of one process that exist at once; further ones "
+                      "stay with Open MPI",
+                      MCA_BASE_VAR_TYPE_UNSIGNED_INT, &tm_parameters.persistent);
+    tm_parameters.list_ranks = 1024;
+    register_variable("list_ranks",
+                      "Most ranks of a communicator whose calls with lists go through torusd",
+                      MCA_BASE_VAR_TYPE_UNSIGNED_INT, &tm_parameters.list_ranks);
+}
+
 /* register_counters makes the counters readable through MPI_T. */
 static void register_counters(void)
 {
@@ -166,6 +189,7 @@ static int register_all(void)
                       "Take also the calls that Open MPI's own modules make faster: short ones "
                       "between nodes, and those that go through the daemon on one node",
                       MCA_BASE_VAR_TYPE_BOOL, &tm_parameters.all);
+    register_limits();
     register_bytes();
     register_counters();
     return OMPI_SUCCESS;

@@ -29,7 +29,7 @@
 #include "kinds.h"
 
 /* The version of the rules by which calls are taken and made; ranks compare it. */
-enum { TM_VERSION = 1 };
+enum { TM_VERSION = 2 };
 
 /* struct tm_parameters: the values of coll_torus_*. */
 struct tm_parameters {
@@ -38,6 +38,7 @@ struct tm_parameters {
     char *leave;   /* names of operations, with commas between them */
     char *machine; /* compared among ranks */
     bool all;      /* take also calls that Open MPI makes faster */
+    unsigned communicators, persistent, list_ranks;
     size_t least[TM_KINDS], most[TM_KINDS];
     bool left[TM_KINDS]; /* `leave` names it */
 };

@@ -7,9 +7,6 @@
 
 #include "types.h"
 
-/* The lists of counts and places of so many ranks fit a request to the daemon (64 KiB). */
-enum { LIST_RANKS_MAX = 1024 };
-
 /* Bytes from which torusd is faster between hosts (docs/performance.md). */
 enum { BETWEEN_BCAST_BYTES = 65536, BETWEEN_BYTES = 1 << 20 };
 
@@ -69,7 +66,7 @@ enum tm_reason tm_decide(const struct tm_args *a, enum tm_form form,
         return TM_LEAVE;
     if (is_internal(a, form))
         return TM_INTERNAL;
-    if (has_lists(a->kind) && ompi_comm_size(comm) > LIST_RANKS_MAX)
+    if (has_lists(a->kind) && (unsigned)ompi_comm_size(comm) > tm_parameters.list_ranks)
         return TM_RANKS;
     if (a->kind < TM_BARRIER) {
         size_t most = tm_parameters.most[a->kind];

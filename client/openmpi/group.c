@@ -28,6 +28,7 @@ struct tm_group {
     struct tm_start *queue, **queue_last;
 };
 
+static uint32_t persistent; /* groups of persistent calls */
 static struct tm_group *waiting, **waiting_last = &waiting;
 
 /* ---- holds ---- */
@@ -46,6 +47,8 @@ void tm_group_release(struct tm_group *g)
         return;
     tm_lock();
     bool last = --g->holds == 0;
+    if (last && g->tag >= TM_PERSISTENT_TAG)
+        persistent--;
     tm_unlock();
     if (!last)
         return;
@@ -53,6 +56,14 @@ void tm_group_release(struct tm_group *g)
         torus_group_free(g->group); /* calls in flight complete */
     free(g->ranks);
     free(g);
+}
+
+uint32_t tm_groups_persistent(void)
+{
+    tm_lock();
+    uint32_t count = persistent;
+    tm_unlock();
+    return count;
 }
 
 /* ---- making ---- */
@@ -178,6 +189,7 @@ struct tm_group *tm_group_new(const uint32_t *ranks, uint32_t count, uint32_t ta
     g->event.run = after_made;
     g->event.user = g;
     tm_lock();
+    persistent += tag >= TM_PERSISTENT_TAG;
     *waiting_last = g;
     waiting_last = &g->next;
     tm_unlock();

@@ -16,6 +16,8 @@
 
 struct tm_group;
 
+enum { TM_PERSISTENT_TAG = 1u << 30 }; /* tags below it are numbers of communicators */
+
 /* struct tm_start: a call in the queue of a group. */
 struct tm_start {
     struct tm_start *next;
@@ -27,6 +29,8 @@ struct tm_start {
 /* tm_group_new begins to make a group of `count` ranks of the job; `tag` as in torus_group_create.
  * All of the job's ranks in order with `is_world` give the world group. NULL: no memory. */
 struct tm_group *tm_group_new(const uint32_t *ranks, uint32_t count, uint32_t tag, bool is_world);
+/* tm_groups_persistent returns how many groups with tags from TM_PERSISTENT_TAG on exist. */
+uint32_t tm_groups_persistent(void);
 struct tm_group *tm_group_hold(struct tm_group *group);
 void tm_group_release(struct tm_group *group);
 

@@ -47,7 +47,10 @@ enum tm_kind {
     X(leave, LEAVE, "coll_torus_leave names the operation")                                        \
     X(bytes, BYTES, "fewer or more bytes than coll_torus_OPERATION_least and _most")               \
     X(slower, SLOWER, "Open MPI is faster, and coll_torus_all is not set")                         \
-    X(ranks, RANKS, "a list of counts of more than 1024 ranks")                                    \
+    X(ranks, RANKS, "a list of counts of more ranks than coll_torus_list_ranks")                   \
+    X(groups, GROUPS,                                                                              \
+      "more communicators or persistent calls than coll_torus_communicators and "                  \
+      "coll_torus_persistent")                                                                     \
     X(internal, INTERNAL, "Open MPI agrees on a new communicator")
 
 enum tm_reason {

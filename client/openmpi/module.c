@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "ompi/communicator/communicator.h"
+#include "ompi/datatype/ompi_datatype.h"
+#include "ompi/op/op.h"
 
 #include "forms_all.h"
 #include "forms_neighbours.h"
@@ -14,8 +16,6 @@
 #include "request.h"
 
 _Static_assert(OMPI_SIZEOF_FORTRAN_INTEGER == SIZEOF_INT, "absent/ needs equal sizes");
-
-enum { PERSISTENT_TAG = 1u << 30 }; /* tags below it are numbers of communicators */
 
 /* TM_FUNCTIONS: X(function) for every function of a module. */
 #define TM_THREE(X, name) X(name) X(i##name) X(name##_init)
@@ -103,6 +103,9 @@ mca_coll_base_module_t *tm_module_query(struct ompi_communicator_t *comm, int *p
     m->ranks = calloc((size_t)ompi_comm_size(comm), sizeof *m->ranks);
     if (m->ranks)
         m->reason = tm_membership_ranks(comm, m->ranks, &m->one_node);
+    /* Each group costs one of the daemon's, and a program may have more communicators. */
+    if (m->reason == TM_TAKEN && comm->c_contextid >= tm_parameters.communicators)
+        m->reason = TM_GROUPS;
     tm_verbose(2, "communicator %u of %d ranks: %s", comm->c_contextid, ompi_comm_size(comm),
                m->reason == TM_TAKEN ? "taken" : "left to Open MPI");
     m->super.coll_module_enable = enable;
@@ -115,9 +118,22 @@ mca_coll_base_module_t *tm_module_query(struct ompi_communicator_t *comm, int *p
 
 /* ---- calls ---- */
 
+/* all_have_room returns true if every rank may have another persistent call. A rank may have freed
+ * a call that others still have, so they agree by the functions of Open MPI. */
+static bool all_have_room(struct tm_module *m)
+{
+    int room = tm_groups_persistent() < tm_parameters.persistent;
+    int error =
+        m->previous.coll_allreduce(MPI_IN_PLACE, &room, 1, &ompi_mpi_int.dt, &ompi_mpi_op_min.op,
+                                   m->comm, m->previous.coll_allreduce_module);
+    return error == OMPI_SUCCESS && room;
+}
+
 bool tm_form_takes(struct tm_module *m, const struct tm_args *args, enum tm_form form)
 {
     enum tm_reason reason = tm_decide(args, form, m->comm, m->reason, m->one_node);
+    if (reason == TM_TAKEN && form == TM_PERSISTENT && !all_have_room(m))
+        reason = TM_GROUPS;
     tm_count(args->kind, reason);
     return reason == TM_TAKEN;
 }
@@ -140,6 +156,6 @@ int tm_form_start(struct tm_module *m, const struct tm_args *args, ompi_request_
 int tm_form_init(struct tm_module *m, const struct tm_args *args, ompi_request_t **request)
 {
     struct tm_group *group = tm_group_new(m->ranks, (uint32_t)ompi_comm_size(m->comm),
-                                          PERSISTENT_TAG + m->comm->c_contextid, false);
+                                          TM_PERSISTENT_TAG + m->comm->c_contextid, false);
     return group ? tm_request_init(m->comm, group, args, request) : OMPI_ERR_OUT_OF_RESOURCE;
 }
