@@ -19,6 +19,7 @@ A program whose package is missing is named and left out; with --required it is 
 """
 import argparse
 import atexit
+import math
 import os
 import re
 import shutil
@@ -212,12 +213,25 @@ def compare(arguments, name):
 
 
 def quartiles(values):
-    low, middle, high = statistics.quantiles(values, n=4, method="inclusive") if len(values) > 1 else values * 3
-    return f"{middle:.2f} ({low:.2f} to {high:.2f})"
+    good = [v for v in values if not math.isnan(v)]
+    few = (good or [math.nan]) * 3
+    low, middle, high = statistics.quantiles(good, n=4, method="inclusive") if len(good) > 1 else few[:3]
+    failed = f", {len(values) - len(good)} failed" if len(good) < len(values) else ""
+    return f"{middle:.2f} ({low:.2f} to {high:.2f}{failed})"
+
+
+def seconds_of(arguments, name, shape):
+    """Returns the seconds of a run; NaN if it failed, so that the table still comes."""
+    try:
+        return run(arguments, name, shape, False)[2]
+    except (SystemExit, subprocess.TimeoutExpired) as failure:
+        print(failure, file=sys.stderr, flush=True)
+        return math.nan
 
 
 def measure(arguments, names, until):
-    """Runs rounds of all programs and shapes until `until`, and prints a table. Returns False if there was none."""
+    """Runs rounds of all programs and shapes until `until`, and prints a table. Returns False if there was none, or
+    a run failed."""
     settings = ["plain", *arguments.shapes]
     times = {(name, shape): [] for name in names for shape in settings}
     rounds, longest = 0, 0.0
@@ -225,7 +239,7 @@ def measure(arguments, names, until):
         began = time.monotonic()
         for name in names:
             for shape in settings[rounds % len(settings):] + settings[:rounds % len(settings)]:
-                times[name, shape].append(run(arguments, name, shape, False)[2])
+                times[name, shape].append(seconds_of(arguments, name, shape))
         longest = max(longest, time.monotonic() - began)
         rounds += 1
         print(f"round {rounds}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
@@ -239,7 +253,7 @@ def measure(arguments, names, until):
         plain = times[name, "plain"]
         ratios = [quartiles([t / p for t, p in zip(times[name, shape], plain)]) for shape in arguments.shapes]
         print(f"| {name} | {quartiles(plain)} | " + " | ".join(ratios) + " |", flush=True)
-    return True
+    return not any(math.isnan(t) for list_of in times.values() for t in list_of)
 
 
 def busy(count):
