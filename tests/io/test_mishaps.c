@@ -292,6 +292,31 @@ static void daemon_that_comes_back_serves_new_jobs(void **state)
     stop();
 }
 
+/* Each attempt at a link that goes down often waits longer than the one before it. */
+static void daemon_that_is_restarted_often_is_connected_when_it_starts(void **state)
+{
+    (void)state;
+    enum { RESTARTS = 10 };
+    torus_context *c[2];
+    torus_group *g[2];
+    double waited = 0;
+    start(2, "");
+    for (int i = 0; i < RESTARTS; i++) {
+        join_all(c, g, 2);
+        close_all(c, 2);
+        kill(daemon_pid[1], SIGKILL);
+        waitpid(daemon_pid[1], NULL, 0);
+        start_daemon(1);
+        wait_ready(1);
+        double at = seconds();
+        join_all(c, g, 2);
+        waited += seconds() - at;
+        close_all(c, 2);
+    }
+    assert_true(waited < 3); /* the pauses sum up to 6 s */
+    stop();
+}
+
 static void daemon_with_other_settings_is_refused_in_one_line(void **state)
 {
     (void)state;
@@ -490,6 +515,8 @@ int main(void)
         cmocka_unit_test_teardown(death_of_a_daemon_is_told_at_once, clean_up),
         cmocka_unit_test_teardown(silent_daemon_is_given_up_after_progress_timeout, clean_up),
         cmocka_unit_test_teardown(daemon_that_comes_back_serves_new_jobs, clean_up),
+        cmocka_unit_test_teardown(daemon_that_is_restarted_often_is_connected_when_it_starts,
+                                  clean_up),
         cmocka_unit_test_teardown(daemon_with_other_settings_is_refused_in_one_line, clean_up),
         cmocka_unit_test_teardown(second_daemon_is_told_who_has_its_sockets, clean_up),
         cmocka_unit_test_teardown(forked_child_is_refused, clean_up),

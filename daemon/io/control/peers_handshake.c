@@ -172,15 +172,18 @@ static struct td_handshake make_answer(struct td_peers *peers, const struct td_h
 /* accept begins a session of a peer. */
 static void accept_session(struct td_peer *p, const struct td_handshake *g)
 {
+    bool another = p->incarnation_in != g->incarnation;
     p->express_expected = g->express && p->peers->loop->config->express;
     p->session_in = g->session;
     p->incarnation_in = g->incarnation;
     p->session_in_at = td_loop_now();
     p->expected = true;
     p->refused[0] = '\0';
+    if (another)
+        p->retry_ms = RETRY_MS; /* earlier attempts were at another daemon */
     if (p->dealer && p->incarnation && p->incarnation != g->incarnation)
         td_peer_end(p, "its daemon was restarted", RETRY_MS);
-    else if (p->wanted && !p->up && p->absent && !p->dealer)
+    else if (p->wanted && !p->up && (p->absent || another) && !p->dealer)
         td_peer_connect(p); /* its daemon runs now */
 }
 

@@ -77,11 +77,12 @@ bool td_peer_accepted(struct td_peer *p, const uint8_t *body, size_t size)
         td_peer_end(p, text, g.busy ? 0 : REFUSED_MS);
         return false;
     }
-    if (g.node != p->node || (p->incarnation && p->incarnation != g.incarnation)) {
-        td_peer_end(p,
-                    g.node != p->node ? "another node answers at its endpoint"
-                                      : "its daemon was restarted",
-                    RETRY_MS_MAX);
+    if (g.node != p->node) {
+        td_peer_end(p, "another node answers at its endpoint", RETRY_MS_MAX);
+        return false;
+    }
+    if (p->incarnation && p->incarnation != g.incarnation) {
+        td_peer_end(p, "its daemon was restarted", RETRY_MS);
         return false;
     }
     if (!p->incarnation && !td_peer_agree(p, &g)) {
