@@ -207,15 +207,21 @@ void td_routed_routes_changed(struct td_core *core)
     td_core_queue(core, &core->routed->rerouting);
 }
 
-/* is_lost returns true if all neighbours of a node have given it up. */
-static bool is_lost(const struct td_core *core, uint32_t node)
+/* is_lost returns true if all neighbours of a node have given it up that have a route. Neighbours
+ * without a route do not count: they may be dead, too, and say nothing. */
+static bool is_lost(struct td_core *core, uint32_t node)
 {
-    const struct td_routed *routed = core->routed;
-    for (unsigned d = 0; d < routed->directions; d++)
-        if (!(routed->missing[node] >> d & 1) &&
-            td_topology_neighbour(&core->options.topology, node, d / 2, d % 2 ? -1 : 1) != node)
+    const struct td_topology *t = &core->options.topology;
+    bool told = false;
+    for (unsigned d = 0; d < core->routed->directions; d++) {
+        uint32_t from = td_topology_neighbour(t, node, d / 2, d % 2 ? -1 : 1);
+        if (from == node || (from != core->node && next_hop(core, from) == UINT32_MAX))
+            continue;
+        if (!(core->routed->missing[node] >> d & 1))
             return false;
-    return true;
+        told = true;
+    }
+    return told;
 }
 
 /* look_at_route tells the session of a relayed link whether there is a route to its node. */

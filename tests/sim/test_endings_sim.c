@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows of docs/failures.md: one fault at one moment, the sentence that each rank is told, and how
+ * soon, at the default limits. TORUS_TEST_CASE=NAME runs one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "job.h"
+#include "sim/disturbances.h"
+
+#define MS (SECOND / 1000)
+#define BEAT SECOND
+#define PATIENCE (30 * SECOND)
+
+enum { NODES_MAX = 9 };
+
+static struct td_sim *sim;
+static struct job job;
+static unsigned fabric;
+static const struct td_call barrier = {.kind = TD_KIND_BARRIER};
+static const struct td_call alltoall = {
+    .kind = TD_KIND_ALLTOALL, .type = TD_TYPE_INT32, .count = 4};
+
+static void plain(struct td_sim_options *o)
+{
+    o->settings.tuning.fabric = (uint8_t)fabric;
+    o->settings.tuning.flood = false;
+    o->express_permille = 0;
+}
+
+/* begin makes a machine whose daemons vote, and a job with a rank on each node of `nodes` that has
+ * made a call; all links are up. */
+static void begin(const char *name, const char *shape, unsigned which, const uint32_t *nodes,
+                  uint32_t ranks)
+{
+    fabric = which;
+    job_case("TORUS_TEST_CASE=%s test_endings_sim", name);
+    sim = job_world(shape, 1, plain);
+    job_form(&job, sim, "job", nodes, ranks, 4096);
+    job_call_all(&job, &alltoall, 0, false);
+    job_settle(&job);
+    job_expect_all(&job, TD_OK, NULL);
+    td_sim_run(sim, PATIENCE + SECOND);
+}
+
+static const uint32_t each[NODES_MAX] = {0, 1, 2, 3, 4, 5, 6, 7, 8};
+
+/* within runs until the ranks of a set have replies, at most for so long. */
+static void within(uint32_t ranks, td_time longest)
+{
+    td_time from = td_sim_now(sim);
+    for (uint32_t i = 0; i < job.size; i++)
+        while (ranks >> i & 1 && !job_reply(&job, i)) {
+            EXPECT(td_sim_now(sim) - from <= longest, "rank %u waits after %llu ms", i,
+                   (unsigned long long)(longest / MS));
+            td_sim_run(sim, MS);
+        }
+}
+
+/* told checks the replies of the ranks of a set: the error, and one sentence that contains `part`.
+ */
+static void told(uint32_t ranks, td_err error, const char *part)
+{
+    const char *text = NULL;
+    for (uint32_t i = 0; i < job.size; i++) {
+        if (!(ranks >> i & 1))
+            continue;
+        job_expect(&job, i, error, part);
+        const struct td_reply *r = job_reply(&job, i);
+        EXPECT(!text || strcmp(text, r->text) == 0, "rank %u: %s; others: %s", i, r->text, text);
+        text = r->text;
+    }
+}
+
+static void call(uint32_t ranks, const struct td_call *which)
+{
+    for (uint32_t i = 0; i < job.size; i++)
+        if (ranks >> i & 1)
+            job_call(&job, i, which, 0, false);
+}
+
+static void shrink(uint32_t ranks, int64_t timeout_ns)
+{
+    for (uint32_t i = 0; i < job.size; i++) {
+        struct td_request q = {.kind = TD_REQUEST_SHRINK};
+        q.u.shrink.group = job.rank[i].group;
+        q.u.shrink.timeout_ns = timeout_ns;
+        if (ranks >> i & 1)
+            job.rank[i].request = td_sim_request(sim, job.rank[i].client, &q);
+    }
+}
+
+/* adopt lets the ranks of a set go on in the group that a shrink has made. */
+static void adopt(uint32_t ranks)
+{
+    for (uint32_t i = 0; i < job.size; i++)
+        if (ranks >> i & 1) {
+            job.rank[i].group = job_reply(&job, i)->u.joined.group;
+            job.rank[i].calls = 0;
+        }
+}
+
+static void part_off(uint32_t nodes)
+{
+    bool set[NODES_MAX] = {false};
+    for (uint32_t n = 0; n < td_sim_nodes(sim); n++)
+        set[n] = nodes >> n & 1;
+    td_sim_partition(sim, set, false);
+}
+
+static void a_death_is_told_at_once_and_a_new_group_needs_the_others(void **unused)
+{
+    uint64_t members[] = {0, 1};
+    struct td_request q = {.kind = TD_REQUEST_GROUP};
+    (void)unused;
+    begin(__func__, "3", TD_FABRIC_DIRECT, each, 3);
+    call(5, &barrier);
+    td_sim_close(sim, job.rank[1].client);
+    within(5, 20 * MS);
+    told(5, TD_ERR_RANK_FAILED, "rank 1 of job job died: process ");
+    q.u.make.group = job.rank[0].group;
+    q.u.make.member = members;
+    q.u.make.members = 2;
+    job.rank[0].request = td_sim_request(sim, job.rank[0].client, &q);
+    within(1, 20 * MS);
+    told(1, TD_ERR_INVALID, "rank 1 of job job is lost: make the group without it");
+    job_world_end(sim);
+}
+
+static void a_restart_is_told_when_the_new_daemon_has_connected(void **unused)
+{
+    (void)unused;
+    begin(__func__, "2", TD_FABRIC_DIRECT, each, 2); /* without a quorum: node 0 is lost */
+    call(2, &barrier);
+    td_sim_kill_node(sim, 0);
+    td_sim_run(sim, 50 * MS);
+    td_sim_start_node(sim, 0);
+    within(2, 100 * MS);
+    told(2, TD_ERR_NODE_FAILED, "its daemon was restarted");
+    job_world_end(sim);
+}
+
+static const char WITHOUT[] = "it did not answer in time, and the machine goes on without it";
+
+static void a_daemon_that_refuses_connections_is_left_out_within_a_heartbeat(void **unused)
+{
+    (void)unused;
+    begin(__func__, "2x2", TD_FABRIC_DIRECT, each, 4);
+    call(7, &barrier);
+    td_sim_kill_node(sim, 3);
+    within(7, BEAT);
+    told(7, TD_ERR_NODE_FAILED, WITHOUT);
+    job_world_end(sim);
+}
+
+static void each_side_of_a_cut_is_told_one_sentence(void **unused)
+{
+    enum { MOST = 7, FEW = 24 };
+    (void)unused;
+    begin(__func__, "5", TD_FABRIC_DIRECT, each, 5);
+    call(MOST | FEW, &alltoall); /* ends */
+    job_settle(&job);
+    part_off(FEW);
+    call(MOST | FEW, &alltoall);
+    within(MOST, PATIENCE + 2 * BEAT);
+    told(MOST, TD_ERR_NODE_FAILED, WITHOUT);
+    within(FEW, 1500 * MS + BEAT);
+    told(FEW, TD_ERR_PARTITIONED, "and the nodes that answer cannot leave it out");
+    shrink(MOST | FEW, -1);
+    within(MOST, BEAT);
+    told(MOST, TD_OK, NULL);
+    within(FEW, 1500 * MS + BEAT);
+    told(FEW, TD_ERR_PARTITIONED, "call again when the network works");
+    td_sim_heal(sim);
+    td_sim_run(sim, 5 * SECOND);
+    call(FEW, &barrier);
+    within(FEW, BEAT);
+    for (uint32_t i = 3; i < 5; i++) /* each sentence names what the rank has lost */
+        job_expect(&job, i, TD_ERR_PARTITIONED, "go on without");
+    shrink(FEW, -1);
+    within(FEW, BEAT);
+    for (uint32_t i = 3; i < 5; i++) /* each sentence names what the rank has lost */
+        job_expect(&job, i, TD_ERR_PARTITIONED, "go on without");
+    adopt(MOST);
+    call(MOST, &barrier);
+    within(MOST, BEAT);
+    told(MOST, TD_OK, NULL);
+    job_world_end(sim);
+}
+
+/* The head of the shrink hears two nodes that do not hear each other, and three of six nodes are
+ * silent, among them node 0. */
+static void a_shrink_among_deaf_nodes_without_a_quorum_ends_in_time(void **unused)
+{
+    static const uint32_t nodes[] = {1, 2, 3};
+    (void)unused;
+    begin(__func__, "6", TD_FABRIC_DIRECT, nodes, 3);
+    part_off(1 | 16 | 32);
+    td_sim_hold_link(sim, 2, 3);
+    td_sim_hold_link(sim, 3, 2);
+    td_sim_run(sim, PATIENCE + 5 * BEAT);
+    shrink(7, 20 * (int64_t)SECOND);
+    within(7, 25 * SECOND);
+    told(7, TD_ERR_TIMEOUT, "some of its nodes do not hear each other");
+    td_sim_heal(sim);
+    td_sim_run(sim, 5 * SECOND);
+    job_world_end(sim);
+}
+
+/* Each neighbour of the second node that runs has given it up; the first one says nothing. */
+static void two_neighbours_on_the_routed_fabric_are_lost_as_soon_as_one(void **unused)
+{
+    enum { FIRST = 7, SECOND_ONE = 8 };
+    uint32_t alive = 511 & ~(1u << FIRST);
+    (void)unused;
+    begin(__func__, "3x3", TD_FABRIC_ROUTED, each, 9);
+    call(alive, &barrier);
+    td_sim_kill_node(sim, FIRST);
+    within(alive, 2 * BEAT);
+    told(alive, TD_ERR_NODE_FAILED, "job job lost node 7");
+    shrink(alive, -1);
+    within(alive, 2 * BEAT);
+    told(alive, TD_OK, NULL);
+    adopt(alive);
+    alive &= ~(1u << SECOND_ONE);
+    call(alive, &barrier);
+    td_sim_kill_node(sim, SECOND_ONE);
+    within(alive, 2 * BEAT);
+    told(alive, TD_ERR_NODE_FAILED, "job job lost node 8");
+    shrink(alive, -1);
+    within(alive, 2 * BEAT);
+    told(alive, TD_OK, NULL);
+    adopt(alive);
+    call(alive, &barrier);
+    within(alive, BEAT);
+    told(alive, TD_OK, NULL);
+    job_world_end(sim);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_death_is_told_at_once_and_a_new_group_needs_the_others),
+        cmocka_unit_test(a_restart_is_told_when_the_new_daemon_has_connected),
+        cmocka_unit_test(a_daemon_that_refuses_connections_is_left_out_within_a_heartbeat),
+        cmocka_unit_test(each_side_of_a_cut_is_told_one_sentence),
+        cmocka_unit_test(a_shrink_among_deaf_nodes_without_a_quorum_ends_in_time),
+        cmocka_unit_test(two_neighbours_on_the_routed_fabric_are_lost_as_soon_as_one),
+    };
+    cmocka_set_test_filter(getenv("TORUS_TEST_CASE"));
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
