@@ -241,6 +241,49 @@ static void two_neighbours_on_the_routed_fabric_are_lost_as_soon_as_one(void **u
     job_world_end(sim);
 }
 
+/* part_or_stop cuts nodes 3 and 4 of five off, or stops them, at a phase of the heartbeat. It
+ * returns how long after that the last of the others' ranks is told, or all ranks
+ * after a cut. */
+static td_time part_or_stop(const char *name, bool stops, td_time phase)
+{
+    uint32_t all = stops ? 7 : 31;
+    begin(name, "5", TD_FABRIC_DIRECT, each, 5);
+    td_sim_run(sim, phase);
+    job_call_all(&job, &alltoall, 0, false);
+    job_settle(&job);
+    td_time from = td_sim_now(sim);
+    if (!stops)
+        part_off(24);
+    for (uint32_t n = 3; stops && n < 5; n++)
+        td_sim_pause_node(sim, n);
+    call(all, &alltoall);
+    within(all, PATIENCE + 2 * BEAT);
+    td_time waited = td_sim_now(sim) - from;
+    td_sim_heal(sim);
+    for (uint32_t n = 3; stops && n < 5; n++)
+        td_sim_thaw_node(sim, n);
+    td_sim_run(sim, 5 * SECOND);
+    job_world_end(sim);
+    return waited;
+}
+
+/* A link is judged once per heartbeat, and a poll of a quarter of it follows. */
+static void silence_is_told_within_five_quarters_of_a_heartbeat(void **unused)
+{
+    enum { PHASES = 40 };
+    td_time worst = 0, sum = 0;
+    (void)unused;
+    for (unsigned i = 0; i < 2 * PHASES; i++) {
+        td_time waited = part_or_stop(__func__, i % 2, i / 2 * 97 * MS);
+        EXPECT(waited <= PATIENCE + 5 * BEAT / 4 + 5 * MS, "phase %u: %llu ms", i / 2,
+               (unsigned long long)(waited / MS));
+        worst = waited > worst ? waited : worst;
+        sum += waited;
+    }
+    print_message("%llu ms in the mean, %llu ms at most\n",
+                  (unsigned long long)(sum / (2 * PHASES) / MS), (unsigned long long)(worst / MS));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -249,6 +292,7 @@ int main(void)
         cmocka_unit_test(a_daemon_that_refuses_connections_is_left_out_within_a_heartbeat),
         cmocka_unit_test(each_side_of_a_cut_is_told_one_sentence),
         cmocka_unit_test(a_shrink_among_deaf_nodes_without_a_quorum_ends_in_time),
+        cmocka_unit_test(silence_is_told_within_five_quarters_of_a_heartbeat),
         cmocka_unit_test(two_neighbours_on_the_routed_fabric_are_lost_as_soon_as_one),
     };
     cmocka_set_test_filter(getenv("TORUS_TEST_CASE"));
