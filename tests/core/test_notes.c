@@ -3,6 +3,7 @@
 #include "node.h"
 
 #include "core/core.h"
+#include "core/membership/waits.h"
 
 enum { GROUP = 3 };
 static const int64_t SECOND = 1000000000;
@@ -74,6 +75,46 @@ static void two_missing_ranks_have_no_single_culprit(void **state)
     end();
 }
 
+/* Another node has found that calls differ. This one knows of calls that agree only: it blames no
+ * rank, but says where its own rank runs, which the sentence may name. */
+static void calls_that_differ_elsewhere_blame_nobody_here(void **state)
+{
+    (void)state;
+    struct td_communicator *c = begin(1);
+    c->seat[0].pid = 4711;
+    node_call(c, -1);
+    struct td_message m = about(c, TD_MESSAGE_VERDICT);
+    m.u.verdict = (struct td_message_verdict){.error = TD_ERR_MISMATCH,
+                                              .text = "rank 1 called barrier, but rank 2"};
+    node_message(0, &m);
+    take(TD_NOTE_FAILED);
+    assert_int_equal(note.error, TD_ERR_MISMATCH);
+    assert_int_equal(note.rank, TD_NOTE_NONE);
+    const struct td_wait *row = c->waits->row;
+    while (row < c->waits->row + TD_WAITS_ROWS && !(row->kind && row->rank == 1))
+        row++;
+    assert_true(row < c->waits->row + TD_WAITS_ROWS);
+    assert_int_equal(row->node, 1);
+    assert_int_equal(row->pid, 4711);
+    assert_int_equal(row->ns + row->last, 0);
+    end();
+}
+
+static void the_rank_whose_call_differs_is_noted_where_it_is_found(void **state)
+{
+    (void)state;
+    struct td_communicator *c = begin(0);
+    node_call(c, -1);
+    struct td_message m = about(c, TD_MESSAGE_ARRIVE);
+    m.u.arrive.least = m.u.arrive.greatest =
+        (struct td_witness){.call = {.kind = TD_KIND_BROADCAST, .count = 8}, .rank = 2};
+    node_message(2, &m);
+    take(TD_NOTE_FAILED);
+    assert_int_equal(note.rank, 2);
+    assert_int_equal(note.node, 2);
+    end();
+}
+
 static void a_lost_rank_is_noted_with_its_node(void **state)
 {
     (void)state;
@@ -141,6 +182,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_timeout_names_the_rank_that_has_not_called),
         cmocka_unit_test(two_missing_ranks_have_no_single_culprit),
+        cmocka_unit_test(calls_that_differ_elsewhere_blame_nobody_here),
+        cmocka_unit_test(the_rank_whose_call_differs_is_noted_where_it_is_found),
         cmocka_unit_test(a_lost_rank_is_noted_with_its_node),
         cmocka_unit_test(a_death_is_noted_at_the_node_of_the_rank),
         cmocka_unit_test(the_end_of_a_job_is_noted),

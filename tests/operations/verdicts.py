@@ -198,6 +198,7 @@ class Case:
         ends = [int(a.lines("end")[0][1]) for a in self.actors if a.lines("end")]
         if after - record["failed_ns"] < self.since - SLACK_NS or before - record["failed_ns"] > max(ends):
             raise Failure(f"failed at {before - record['failed_ns']}, not between {self.since} and {max(ends)}")
+        return record
 
     def play_dead(self):
         self.start("sleep")
@@ -213,7 +214,13 @@ class Case:
         self.wait(lambda: all(a.lines("end") for a in self.actors), "the call goes on")
         self.since = min(a.begin_of(self.calls) for a in self.actors)
         kind = "allreduce(" if self.kind == "barrier" else "barrier"
-        self.why(-7, [f"rank {self.culprit} called {kind}"])
+        record = self.why(-7, [f"rank {self.culprit} called {kind}"])
+        named = {r["rank"]: r for r in record["named"]}
+        if len(named) != 2 or self.culprit not in named:
+            raise Failure(f"named: {named}")
+        for rank, r in named.items():
+            node = self.nodes[rank]
+            self.check(r, {"node": node, "host": self.host_seen(node), "pid": self.actors[rank].process.pid})
 
     def play_slow_node(self):
         self.start("hold")
@@ -281,6 +288,37 @@ class Case:
 
     def play_cut_link(self):
         self.play_link(lambda: self.mute(True), lambda: self.mute(False), "dead_link")
+
+    def play_cut_gate(self):
+        """The way of the announcements is cut before the call, so no data travels. Node 0 is the root of all."""
+        self.node, self.other = 0, self.draw.randrange(1, NODES)
+        self.kind = self.draw.choice(["barrier", "allreduce"])
+        self.start("hold")
+        self.wait(lambda: all(a.lines("fault") for a in self.actors), "the ranks do not hold")
+        ways = ((self.node, self.other), (self.other, self.node))
+        for a, b in ways:
+            self.machine.mute(a, b)
+        try:
+            for a in self.actors:
+                a.process.stdin.write(b"\n")
+                a.process.stdin.flush()
+            found = []
+
+            def known():
+                o, _, _ = self.operation()
+                found[:] = [o]
+                return o and any(c["cause"] == "dead_link" for c in o["causes"])
+            self.wait(known, "no verdict")
+            c, *more = found[0]["causes"]
+            a, b = ways[0] if c["from"] == self.node else ways[1]
+            self.check(c, {"cause": "dead_link", "from": a, "to": b, "from_host": self.host_seen(a),
+                           "to_host": self.host_seen(b)})
+            if more:
+                raise Failure(f"more than one cause: {found[0]['causes']}")
+        finally:
+            for a, b in ways:
+                self.machine.mute(a, b, False)
+        self.wait(lambda: all(a.lines("end") for a in self.actors), "the call does not end")
 
     def play_straggler(self):
         """The ranks themselves write down when they call: that is the truth, also on a busy machine."""

@@ -216,6 +216,11 @@ class Operations(unittest.TestCase):
                                         f"{os.getuid()} on node 0"), ranks)
             self.assertGreaterEqual(said.count(": a test\n"), ranks)
 
+    def test_a_cancellation_is_not_watched(self):
+        code, _, error = self.cancel("/nowhere", "job", "--watch")
+        self.assertEqual(code, 2)
+        self.assertIn("--watch: a cancellation happens once; torusctl ops --watch shows what is left", error)
+
     def test_a_cancelled_job_ends_also_while_it_forms(self):
         done = subprocess.run([CTL, "emulate", "1x2", "--ranks", "1", "--", "sh", "-c", f"""
             TORUS_JOB=long TORUS_RANK=2 TORUS_SIZE=4 {CTL} bench 2>&1 &

@@ -219,6 +219,9 @@ static int run(int argc, char **argv)
         return ctl_usage("cancel", ctl_no_option(wrong));
     if (!w.job)
         return ctl_usage("cancel", "expected the name of a job (torusctl jobs)");
+    if (o.watch)
+        return ctl_usage("cancel", "--watch: a cancellation happens once; torusctl ops --watch "
+                                   "shows what is left");
     w.number = w.operation ? strtoull(w.operation, &end, 10) : 0;
     if (w.operation && (w.operation[0] < '0' || w.operation[0] > '9' || *end))
         return ctl_usage("cancel", "--operation takes a number (torusctl ops)");

@@ -106,6 +106,12 @@ static void join_records(json_t *record, const json_t *rows)
     }
 }
 
+/* is_place returns true if nobody has waited for a rank: the row only says where it runs. */
+static bool is_place(const json_t *row)
+{
+    return ins_number(row, "waited_ns") == 0 && ins_number(row, "last") == 0;
+}
+
 /* sum_up adds the ranks of a job to its record: "stragglers", and how many calls ended. */
 static void sum_up(json_t *record, const json_t *rows)
 {
@@ -114,7 +120,7 @@ static void sum_up(json_t *record, const json_t *rows)
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const json_t *row = json_array_get(rows, i);
         json_t *rank = find(ranks, "rank", ins_number(row, "rank"));
-        if (!json_object_get(row, "kind") ||
+        if (!json_object_get(row, "kind") || is_place(row) ||
             ins_number(row, "instance") != ins_number(record, "instance"))
             continue;
         if (!rank) {
@@ -140,6 +146,43 @@ static void sum_up(json_t *record, const json_t *rows)
     json_decref(ranks);
 }
 
+/* ---- the ranks of a sentence ---- */
+
+/* place_of returns a row of a rank of a job, if possible that of its own node. */
+static const json_t *place_of(const json_t *rows, json_int_t instance, json_int_t rank)
+{
+    const json_t *best = NULL, *row = NULL;
+    size_t i = 0;
+    json_array_foreach(rows, i, row) if (json_object_get(row, "kind") &&
+                                         ins_number(row, "instance") == instance &&
+                                         ins_number(row, "rank") == rank &&
+                                         (!best || ins_number(row, "pid"))) best = row;
+    return best;
+}
+
+/* name_ranks adds to a record where the ranks run that the sentence of its failure names, such as
+ * "rank 3 called barrier": "named". The daemon that wrote it knows only the processes of its node.
+ */
+static void name_ranks(struct ins_machine *m, json_t *record, const json_t *rows)
+{
+    static const char word[] = "rank ";
+    json_t *named = json_array(), *peers = ins_rows(m->c, TD_STATUS_PEERS, ins_state_json);
+    for (const char *t = strstr(ins_string(record, "text"), word); t; t = strstr(t, word)) {
+        char *end = NULL;
+        t += sizeof word - 1;
+        json_int_t rank = strtoll(t, &end, 10);
+        const json_t *row = place_of(rows, ins_number(record, "instance"), rank);
+        if (end == t || !row || find(named, "rank", rank))
+            continue;
+        json_array_append_new(named, json_pack("{s:I s:O s:o s:O}", "rank", rank, "node",
+                                               json_object_get(row, "node"), "host",
+                                               ins_host(peers, ins_number(row, "node")), "pid",
+                                               json_object_get(row, "pid")));
+    }
+    json_object_set_new(record, "named", named);
+    json_decref(peers);
+}
+
 /* ---- one job ---- */
 
 /* latest returns the record of the job of that name (NULL: of any) that formed last, or NULL. */
@@ -163,6 +206,7 @@ json_t *ins_record(struct ins_machine *m, const char *command, const char *job)
     if (record) {
         join_records(record, rows);
         sum_up(record, rows);
+        name_ranks(m, record, rows);
         json_object_set_new(record, "version", json_integer(1));
         json_object_set_new(record, "node", json_integer(torus_node(m->c)));
         json_object_set(record, "silent", m->silent);

@@ -18,6 +18,7 @@
 struct wish {
     struct ins_selection selection;
     const char *file;
+    bool as_json;
     uint64_t world;
     char job[TD_NAME_MAX];
 };
@@ -149,10 +150,76 @@ static int write_file(const struct wish *w, const json_t *all)
     return good ? EXIT_WELL : EXIT_FAILED;
 }
 
+/* print_silent names the nodes whose events are missing. */
+static void print_silent(const struct ins_machine *m)
+{
+    for (size_t i = 0; i < json_array_size(m->silent); i++) {
+        const json_t *s = json_array_get(m->silent, i);
+        fprintf(stderr, "! node %lld did not answer, its events are missing: %s\n",
+                (long long)ins_number(s, "node"), ins_string(s, "error"));
+    }
+}
+
+/* is_kept returns true, unless an operation is asked for of which no node has an event. It says
+ * then which operations the nodes have. */
+static bool is_kept(const struct ins_machine *m, const struct wish *w, const struct ins_rings *r)
+{
+    uint64_t least = UINT64_MAX, most = 0;
+    for (size_t i = 0; i < r->count; i++) {
+        const struct td_trace_event *e = &r->event[i].e;
+        if (!e->world) /* of a link */
+            continue;
+        if (!w->selection.one || e->sequence == w->selection.number)
+            return true;
+        least = e->sequence < least ? e->sequence : least;
+        most = e->sequence > most ? e->sequence : most;
+    }
+    if (!w->selection.one)
+        return true;
+    fprintf(stderr, "torusctl trace: no node has an event of operation %llu of job %s",
+            (unsigned long long)w->selection.number, w->job);
+    if (least <= most)
+        fprintf(stderr, ": the flight recorders have operations %llu to %llu",
+                (unsigned long long)least, (unsigned long long)most);
+    fputc('\n', stderr);
+    print_silent(m);
+    warn_overwritten(r);
+    fputs("  the recorders keep the latest events: trace an operation sooner after it, or raise "
+          "[trace] "
+          "events (torusd.conf); calls in the segment of a node are not recorded\n",
+          stderr);
+    return false;
+}
+
+/* show prints the latest calls, as JSON or as text. */
+static void show(struct ins_machine *m, const struct wish *w, const struct ins_rings *r,
+                 const json_t *events, int64_t now)
+{
+    if (!w->as_json) {
+        ins_trace_text(events, now);
+        return;
+    }
+    json_t *all = ins_begin(m, 1);
+    json_object_set_new(all, "job", ins_text(w->job));
+    json_object_set_new(all, "events", ins_trace_json(events, now));
+    json_object_set_new(all, "clocks", clocks_json(r));
+    ins_end(m, all);
+}
+
+/* print_rest says how exact the axis is, and what is missing. */
+static void print_rest(const struct ins_machine *m, const struct ins_rings *r)
+{
+    print_silent(m);
+    print_clocks(r, torus_node(m->c));
+    warn_overwritten(r);
+}
+
 static int make(struct ins_machine *m, struct wish *w, const struct ins_rings *r)
 {
-    json_t *state = ins_collect(m);
     int64_t zero = 0;
+    if (!is_kept(m, w, r))
+        return EXIT_FAILED;
+    json_t *state = ins_collect(m);
     w->selection.late = json_object_get(state, "operations");
     w->selection.late_at = tl_now_ns();
     json_t *events = ins_timeline(r, &w->selection, &zero);
@@ -161,27 +228,22 @@ static int make(struct ins_machine *m, struct wish *w, const struct ins_rings *r
         fputs("torusctl trace: out of memory\n", stderr);
         return EXIT_FAILED;
     }
+    if (!w->file) {
+        show(m, w, r, events, w->selection.late_at - zero);
+        json_decref(events);
+        if (!w->as_json)
+            print_rest(m, r);
+        return EXIT_WELL;
+    }
     size_t count = json_array_size(events);
     json_t *all = json_pack("{s:o s:s s:o}", "traceEvents", events, "displayTimeUnit", "ns",
                             "otherData", describe(m, w, r, zero));
-    int code = EXIT_WELL;
-    if (w->file)
-        code = write_file(w, all);
-    else
-        ins_trace_text(events, w->selection.late_at - zero);
+    int code = write_file(w, all);
     json_decref(all);
     if (code == EXIT_WELL) {
-        for (size_t i = 0; i < json_array_size(m->silent); i++) {
-            const json_t *s = json_array_get(m->silent, i);
-            fprintf(stderr, "! node %lld did not answer, its events are missing: %s\n",
-                    (long long)ins_number(s, "node"), ins_string(s, "error"));
-        }
-        print_clocks(r, torus_node(m->c));
-        warn_overwritten(r);
-        if (w->file)
-            fprintf(stderr,
-                    "job %s: %zu trace events in %s; open it in Perfetto or chrome://tracing\n",
-                    w->job, count, w->file);
+        print_rest(m, r);
+        fprintf(stderr, "job %s: %zu trace events in %s; open it in Perfetto or chrome://tracing\n",
+                w->job, count, w->file);
     }
     return code;
 }
@@ -191,6 +253,7 @@ static int trace(torus_context *c, const struct ins_choices *o, struct wish *w)
     struct ins_machine m;
     struct ins_rings rings = {.nodes = 0};
     ins_machine_begin(&m, c, o->timeout_s, o->here);
+    m.compact = o->watch;
     int code = find_job(&m, w);
     if (code == EXIT_WELL && !ins_rings_read(&m, w->world, &rings)) {
         fprintf(stderr, "torusctl trace: %s\n", torus_last_error(c));
@@ -208,35 +271,41 @@ static int run(int argc, char **argv)
     struct ins_choices o;
     struct wish w = {.world = 0};
     char *end = NULL;
-    const char *operation = ctl_take_option(&argc, argv, "--operation");
+    const char *operation = ctl_take_option(&argc, argv, "--operation"), *job = NULL;
     w.file = ctl_take_option(&argc, argv, "-o");
-    const char *wrong = ins_read_choices(argc, argv, &o, &w.selection.job);
-    if (wrong || o.watch || o.as_json)
-        return ctl_usage("trace", ctl_no_option(wrong ? wrong : o.watch ? "--watch" : "--json"));
+    const char *wrong = ins_read_choices(argc, argv, &o, &job);
+    if (wrong)
+        return ctl_usage("trace", ctl_no_option(wrong));
+    if (w.file && (o.watch || o.as_json))
+        return ctl_usage("trace", "-o writes the timeline, as JSON, once: give it without --json "
+                                  "and --watch, which show the latest calls");
+    w.as_json = o.as_json;
     w.selection.one = operation != NULL;
     w.selection.number = operation ? strtoull(operation, &end, 10) : 0;
     if (operation && (operation[0] < '0' || operation[0] > '9' || *end))
         return ctl_usage("trace", "--operation takes a number (torusctl ops)");
     int code = EXIT_WELL;
     torus_context *c = ctl_open(o.socket, &code);
-    if (c)
+    for (bool first = true; c && code == EXIT_WELL && (first || o.watch); first = false) {
+        if (!first)
+            ins_pause();
+        w.selection.job = job; /* without a name, the latest job of each round */
         code = trace(c, &o, &w);
+        fflush(stdout);
+    }
     torus_close(c);
     return code;
 }
 
 const struct ctl_command ctl_command_trace = {
     .name = "trace",
-    .arguments =
-        "[JOB] [--operation N] [-o FILE.json] [--here] [--timeout SECONDS] [--socket PATH]",
+    .arguments = "[JOB] [--operation N] [-o FILE.json] " INS_ARGUMENTS,
     .what = "show the latest calls of a job, also one that is over, or write a timeline of all",
     .options =
         "  JOB                  the job, also one that is over (default: the latest)\n"
         "  --operation N        only the operations of this number (torusctl ops)\n"
         "  -o FILE.json         write all as a timeline, in Chrome's trace format, for Perfetto;\n"
-        "                       -: the standard output; without it, print the latest calls\n"
-        "  --here               ask this node only, not the others\n"
-        "  --timeout SECONDS    time for the answers of the nodes (0.8)\n"
-        "  --socket PATH        socket of the daemon (default: the search order of libtorus(3))\n",
+        "                       -: the standard output; without it, print the latest "
+        "calls\n" INS_OPTIONS,
     .run = run,
 };

@@ -54,18 +54,49 @@ static void print_event(const json_t *event, double now_us)
         putchar('\n');
 }
 
-void ins_trace_text(const json_t *events, int64_t now_ns)
+/* latest returns the latest events that are shown, in the order of time. The caller owns the list.
+ */
+static json_t *latest(const json_t *events)
 {
     size_t count = json_array_size(events), shown = 0;
-    const json_t **list = calloc(count + 1, sizeof(const json_t *));
+    json_t **list = calloc(count + 1, sizeof *list), *result = json_array();
     for (size_t i = 0; list && i < count; i++)
         if (is_shown(json_array_get(events, i)))
             list[shown++] = json_array_get(events, i);
     if (list)
-        qsort(list, shown, sizeof(const json_t *), earlier);
+        qsort(list, shown, sizeof *list, earlier);
     for (size_t i = shown > SHOWN ? shown - SHOWN : 0; i < shown; i++)
-        print_event(list[i], 1e-3 * (double)now_ns);
-    if (shown == 0)
-        puts("no call is on record");
+        json_array_append(result, list[i]);
     free(list);
+    return result;
+}
+
+void ins_trace_text(const json_t *events, int64_t now_ns)
+{
+    json_t *list = latest(events);
+    for (size_t i = 0; i < json_array_size(list); i++)
+        print_event(json_array_get(list, i), 1e-3 * (double)now_ns);
+    if (json_array_size(list) == 0)
+        puts("no call is on record");
+    json_decref(list);
+}
+
+static json_t *event_json(const json_t *event, int64_t now_ns)
+{
+    const json_t *args = json_object_get(event, "args"), *dur = json_object_get(event, "dur");
+    json_t *e = json_pack("{s:I s:I s:s}", "age_ns", now_ns - (json_int_t)(1e3 * time_of(event)),
+                          "node", ins_number(event, "pid"), "name", ins_string(event, "name"));
+    if (dur)
+        json_object_set_new(e, "took_ns", json_integer((json_int_t)(1e3 * json_number_value(dur))));
+    json_object_update_missing(e, (json_t *)(uintptr_t)args);
+    return e;
+}
+
+json_t *ins_trace_json(const json_t *events, int64_t now_ns)
+{
+    json_t *list = latest(events), *all = json_array();
+    for (size_t i = 0; i < json_array_size(list); i++)
+        json_array_append_new(all, event_json(json_array_get(list, i), now_ns));
+    json_decref(list);
+    return all;
 }

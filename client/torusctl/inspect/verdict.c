@@ -3,13 +3,12 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/quantity.h"
 #include "inspect.h"
 #include "links.h"
 
-enum { HOST_BYTES = 128, SHOWN = 4 };
+enum { HOST_BYTES = INS_HOST_BYTES, SHOWN = 4 };
 /* LONG_NS: a run of this time gets a verdict, and so does a link that is busy for it. DEAD_NS: a
  * slow link over which nothing has come for this time is dead. */
 #define LONG_NS 500000000LL
@@ -37,21 +36,9 @@ static const json_t *find(const json_t *list, const char *key, json_int_t value)
     return NULL;
 }
 
-/* host_of returns the host of a node as its endpoint names it, "" on an emulated machine. The
- * endpoint of this node is not in the list. */
 static json_t *host_of(const struct judge *j, json_int_t node)
 {
-    char host[HOST_BYTES] = "";
-    const json_t *peer = find(j->peers, "node", node);
-    const char *endpoint = ins_string(peer ? peer : json_array_get(j->peers, 0), "endpoint");
-    const char *colon = strrchr(endpoint, ':');
-    if (strncmp(endpoint, "tcp://", 6) == 0 && colon > endpoint + 6) {
-        if (peer)
-            snprintf(host, sizeof host, "%.*s", (int)(colon - endpoint - 6), endpoint + 6);
-        else if (gethostname(host, sizeof host - 1) != 0)
-            host[0] = '\0';
-    }
-    return ins_text(host);
+    return ins_host(j->peers, node);
 }
 
 /* ---- ranks that have not called ---- */
@@ -113,6 +100,7 @@ static void judge_absent(const struct judge *j, json_t *operation, json_t *cause
 static bool has_node(const json_t *operation, json_int_t node)
 {
     return find(json_object_get(operation, "processes"), "node", node) ||
+           find(json_object_get(operation, "absent"), "node", node) ||
            find(json_object_get(operation, "waits"), "waits_for", node);
 }
 
@@ -161,12 +149,12 @@ static bool is_deaf(const struct judge *j, const json_t *link)
     return false;
 }
 
-/* judge_dead adds the links that are down or deaf, each pair of nodes once. */
-static void judge_dead(const struct judge *j, const json_t *operation, json_t *causes)
+/* judge_dead adds the links that are down (with `down`) or deaf, each pair of nodes once. */
+static void judge_dead(const struct judge *j, const json_t *operation, bool down, json_t *causes)
 {
     for (size_t i = 0; i < json_array_size(j->links); i++) {
         const json_t *l = json_array_get(j->links, i);
-        bool dead = ins_link_is_dead(l);
+        bool dead = down && ins_link_is_dead(l);
         if (!concerns(operation, l) || is_named(causes, l) || !(dead || is_deaf(j, l)))
             continue;
         json_t *c = link_cause(j, "dead_link", l);
@@ -343,9 +331,64 @@ static void judge_waits(const struct judge *j, const json_t *operation, json_t *
     }
 }
 
-static bool runs_long(const json_t *operation)
+/* judge_quiet adds the links over which nothing has come for long, though nobody else says whether
+ * their far ends live: the daemons have not judged them yet. Each pair of nodes is named once. */
+static void judge_quiet(const struct judge *j, const json_t *operation, json_t *causes)
 {
-    return is(operation, "phase", "running") && ins_number(operation, "age_ns") >= LONG_NS;
+    for (size_t i = 0; i < json_array_size(j->links); i++) {
+        const json_t *l = json_array_get(j->links, i);
+        if (!concerns(operation, l) || is_named(causes, l) || !is(l, "state", "up") ||
+            ins_number(l, "silent_ns") < DEAD_NS)
+            continue;
+        json_t *c = link_cause(j, "silent_link", l);
+        json_object_set(c, "silent_ns", json_object_get(l, "silent_ns"));
+        json_array_append_new(causes, c);
+    }
+}
+
+/* replace_silent puts dead links in the place of the silent nodes that they explain. */
+static void replace_silent(json_t *causes, const json_t *links)
+{
+    for (size_t i = json_array_size(causes); i-- > 0;) {
+        const json_t *c = json_array_get(causes, i);
+        if (is(c, "cause", "silent_node") && names(links, ins_number(c, "node")))
+            json_array_remove(causes, i);
+    }
+    json_array_extend(causes, (json_t *)(uintptr_t)links);
+}
+
+/* judge_gate judges an operation that has not been released. A rank whose node is silent has
+ * called, perhaps, and so have all ranks if none is missing: then the way to a node may be cut. */
+static void judge_gate(const struct judge *j, const json_t *operation, json_t *causes)
+{
+    bool missing = json_array_size(causes) > 0;
+    json_t *links = json_array();
+    judge_dead(j, operation, !missing, links);
+    if (!missing && json_array_size(links) == 0)
+        judge_quiet(j, operation, links);
+    replace_silent(causes, links);
+    json_decref(links);
+}
+
+/* judge_run judges an operation whose data travels. */
+static void judge_run(const struct judge *j, const json_t *operation, json_t *causes)
+{
+    judge_dead(j, operation, true, causes);
+    judge_slow(j, operation, causes);
+    judge_silent(j, operation, causes);
+    if (json_array_size(causes) == 0)
+        judge_quiet(j, operation, causes);
+    if (json_array_size(causes) == 0)
+        judge_waits(j, operation, causes);
+}
+
+/* has_only_silent returns true if no process is known to hold an operation up. */
+static bool has_only_silent(const json_t *causes)
+{
+    for (size_t i = 0; i < json_array_size(causes); i++)
+        if (!is(json_array_get(causes, i), "cause", "silent_node"))
+            return false;
+    return true;
 }
 
 void ins_verdicts(struct ins_machine *m, json_t *all)
@@ -357,13 +400,13 @@ void ins_verdicts(struct ins_machine *m, json_t *all)
     {
         json_t *causes = json_array();
         judge_absent(&j, o, causes);
-        if (runs_long(o)) {
+        bool runs = is(o, "phase", "running");
+        if (ins_number(o, "age_ns") >= LONG_NS && (runs || has_only_silent(causes))) {
             j.links = j.links ? j.links : ins_links(m);
-            judge_dead(&j, o, causes);
-            judge_slow(&j, o, causes);
-            judge_silent(&j, o, causes);
-            if (json_array_size(causes) == 0)
-                judge_waits(&j, o, causes);
+            if (runs)
+                judge_run(&j, o, causes);
+            else
+                judge_gate(&j, o, causes);
         }
         json_object_set_new(o, "causes", causes);
     }
@@ -459,6 +502,17 @@ static void print_link(const json_t *c)
     printf("is slow: %s in %s, since %s (%s), while others rest\n", bytes, age, since, rate);
 }
 
+static void print_quiet(const json_t *c)
+{
+    char from[HOST_BYTES + 40], to[HOST_BYTES + 40], age[32], since[32];
+    ins_duration(age, sizeof age, ins_number(c, "silent_ns"));
+    ins_clock(since, sizeof since, ins_number(c, "silent_ns"));
+    node_text(from, sizeof from, c, "from", "from_host");
+    node_text(to, sizeof to, c, "to", "to_host");
+    printf("  cause     %s has heard nothing\n            from %s for %s, since %s\n", from, to,
+           age, since);
+}
+
 static void print_wait(const json_t *c)
 {
     char age[32], since[32], node[HOST_BYTES + 40];
@@ -482,6 +536,8 @@ void ins_verdicts_print(const json_t *operation)
             print_silent(c);
         else if (is(c, "cause", "dead_link") || is(c, "cause", "throttled_link"))
             print_link(c);
+        else if (is(c, "cause", "silent_link"))
+            print_quiet(c);
         else if (json_object_get(c, "idle_ns"))
             print_wait(c);
         else

@@ -7,7 +7,7 @@
 
 /* ins_verdicts adds "causes" to each operation of `all` (collect.h), which has its processes: a
  * list of objects with a "cause" each, the first one the likeliest. It asks for the links of the
- * machine if an operation has run for half a second. */
+ * machine if an operation has run for half a second, or waits without a rank to blame. */
 void ins_verdicts(struct ins_machine *m, json_t *all);
 /* ins_verdicts_print prints the causes of an operation. */
 void ins_verdicts_print(const json_t *operation);

@@ -7,6 +7,23 @@
 #include "records.h"
 #include "torusctl/torusctl.h"
 
+/* print_named prints where the ranks run that the sentence of the failure names. */
+static void print_named(const json_t *record)
+{
+    const json_t *named = json_object_get(record, "named"), *r = NULL;
+    size_t i = 0;
+    json_array_foreach(named, i, r)
+    {
+        char host[INS_HOST_BYTES + 16] = "", process[40] = "";
+        if (*ins_string(r, "host"))
+            snprintf(host, sizeof host, " (host %s)", ins_string(r, "host"));
+        if (ins_number(r, "pid"))
+            snprintf(process, sizeof process, ", process %lld", (long long)ins_number(r, "pid"));
+        printf("  rank %lld is on node %lld%s%s\n", (long long)ins_number(r, "rank"),
+               (long long)ins_number(r, "node"), host, process);
+    }
+}
+
 /* print_failure prints the first call that failed. */
 static void print_failure(const json_t *record)
 {
@@ -14,6 +31,7 @@ static void print_failure(const json_t *record)
     ins_duration(age, sizeof age, ins_number(record, "failed_ns"));
     ins_clock(clock, sizeof clock, ins_number(record, "failed_ns"));
     printf("the first call failed %s ago, at %s: %s\n", age, clock, ins_string(record, "text"));
+    print_named(record);
 }
 
 /* print_worst prints the rank that made others wait most. */

@@ -57,8 +57,8 @@ void td_waits_close(struct td_core *core, struct td_communicator *c)
 }
 
 /* row_of returns the row of a rank and a kind of call. If it has none, it takes the least of its
- * neighbours. */
-static struct td_wait *row_of(struct td_waits_job *j, uint32_t rank, uint32_t kind)
+ * neighbours; with `free_only`, it returns NULL if none of them is free. */
+static struct td_wait *row_of(struct td_waits_job *j, uint32_t rank, uint32_t kind, bool free_only)
 {
     uint32_t at = (rank * 0x9e3779b1u + kind * 0x85ebca6bu) >> 16;
     struct td_wait *least = NULL;
@@ -69,6 +69,8 @@ static struct td_wait *row_of(struct td_waits_job *j, uint32_t rank, uint32_t ki
         if (!least || !row->kind || (least->kind && row->ns < least->ns))
             least = row;
     }
+    if (free_only && least->kind)
+        return NULL;
     *least = (struct td_wait){.rank = rank, .kind = (uint8_t)kind, .node = UINT32_MAX};
     return least;
 }
@@ -89,7 +91,7 @@ void td_waits_charge(struct td_communicator *c, uint32_t rank, uint32_t kind,
     struct td_waits_job *j = c->waits;
     if (!j || rank >= c->group.size || kind == 0 || kind >= TD_KIND_MAX)
         return;
-    struct td_wait *row = row_of(j, td_communicator_job_rank(c, rank), kind);
+    struct td_wait *row = row_of(j, td_communicator_job_rank(c, rank), kind, false);
     if (row->node == UINT32_MAX)
         identify(c, rank, row);
     row->last += charge->last;
@@ -97,6 +99,15 @@ void td_waits_charge(struct td_communicator *c, uint32_t rank, uint32_t kind,
     if (charge->longest_ns > row->longest_ns)
         row->longest_ns = charge->longest_ns;
     j->ns += charge->ns;
+}
+
+void td_waits_place(struct td_communicator *c, uint32_t rank, uint32_t kind)
+{
+    struct td_waits_job *j = c->waits;
+    struct td_wait *row =
+        j && kind ? row_of(j, td_communicator_job_rank(c, rank), kind, true) : NULL;
+    if (row)
+        identify(c, rank, row);
 }
 
 void td_waits_failed(struct td_core *core, struct td_communicator *c, td_err error,

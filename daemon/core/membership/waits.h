@@ -59,6 +59,9 @@ void td_waits_close(struct td_core *core, struct td_communicator *c);
  * may have named it. */
 void td_waits_charge(struct td_communicator *c, uint32_t rank, uint32_t kind,
                      const struct td_charge *charge);
+/* td_waits_place notes where a rank of this node runs, which a sentence may name. It takes free
+ * rows only. */
+void td_waits_place(struct td_communicator *c, uint32_t rank, uint32_t kind);
 /* td_waits_failed notes an operation that ended with an error; the first one stays. */
 void td_waits_failed(struct td_core *core, struct td_communicator *c, td_err error,
                      const char *text);

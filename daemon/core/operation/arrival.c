@@ -529,8 +529,8 @@ void td_arrival_culprit(struct td_core *core, const struct td_operation *o, td_e
         *node = c->lost;
     else if (error == TD_ERR_RANK_FAILED && lost_rank)
         culprit = c->lost;
-    else if (error == TD_ERR_MISMATCH && o->witnesses)
-        culprit = o->greatest.rank;
+    else if (error == TD_ERR_MISMATCH && td_arrival_mismatched(o))
+        culprit = o->greatest.rank; /* other nodes know of calls that agree only */
     else if (error == TD_ERR_TIMEOUT)
         culprit = only_absent(core, o);
     if (culprit >= c->group.size)

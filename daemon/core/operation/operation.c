@@ -258,6 +258,24 @@ static void note_failure(struct td_core *core, const struct td_operation *o, td_
     snprintf(note->text, sizeof note->text, "%s", text);
 }
 
+/* place_ranks notes where the ranks of this node run, which the sentence of a mismatch may name:
+ * those first whose calls were compared with others'. The node that wrote the sentence does not
+ * know. */
+static void place_ranks(const struct td_operation *o)
+{
+    struct td_communicator *c = o->communicator;
+    const uint32_t compared[] = {o->least.rank, o->greatest.rank};
+    uint32_t kind = o->least.call.kind, slot = 0, local = 0;
+    for (unsigned i = 0; o->witnesses && i < 2; i++)
+        if (compared[i] < c->group.size) {
+            td_group_locate(&c->group, compared[i], &slot, &local);
+            if (slot == c->slot)
+                td_waits_place(c, compared[i], kind);
+        }
+    for (uint32_t i = 0; o->witnesses && i < c->ranks; i++)
+        td_waits_place(c, c->seat[i].rank, kind);
+}
+
 /* end_badly drops what is queued of an operation that has failed, and queues its replies. */
 static void end_badly(struct td_core *core, struct td_operation *o, bool was_released, td_err error,
                       const char *text)
@@ -266,6 +284,8 @@ static void end_badly(struct td_core *core, struct td_operation *o, bool was_rel
     if (c->index == TD_GROUP_MADE && o->sequence == 0) /* ranks may still come to create it */
         td_endings_note(core, c->instance, TD_ENDING_OF_CREATION, error, text);
     td_waits_failed(core, o->communicator, error, text);
+    if (error == TD_ERR_MISMATCH)
+        place_ranks(o);
     if (error < TD_OK && error > -TD_ERRORS)
         core->sums->failed[-(int)error]++;
     o->error = error;
