@@ -21,6 +21,7 @@
 #include "memory.h"
 #include "rounds.h"
 #include "segment/meeting.h"
+#include "segment/waits.h"
 
 enum {
     PATIENCE_NS = 20000000, /* then a call goes by request: the daemon names the missing ranks */
@@ -372,6 +373,7 @@ static void write_line(const struct td_meeting *m, const struct td_call *call,
                        const struct tl_own *own, const struct tl_rounds *rounds)
 {
     _Static_assert(sizeof *call == TD_SEGMENT_CALL_BYTES, "a line holds the call");
+    _Static_assert((int)TD_KIND_MAX <= (int)TD_SEGMENT_KINDS, "each kind of call has sums");
     if (m->rounds) {
         tl_rounds_write(rounds);
         return;

@@ -74,29 +74,10 @@ void td_segment_set_busy(const struct td_segment *s, uint64_t until)
     td_access_write(&s->head->busy_until, until);
 }
 
-static struct td_segment_waits *waits_of(const struct td_segment *s, uint32_t rank, uint32_t kind)
-{
-    return &s->waits[(size_t)rank * TD_SEGMENT_KINDS + kind % TD_SEGMENT_KINDS];
-}
-
-void td_segment_was_last(const struct td_segment *s, uint32_t rank, uint32_t kind)
-{
-    _Atomic uint64_t *last = &waits_of(s, rank, kind)->last;
-    td_access_write(last, td_access_read(last) + 1);
-}
-
-void td_segment_waited(const struct td_segment *s, const struct td_segment_slot *slot,
-                       uint32_t kind, uint64_t ns)
-{
-    uint32_t last = td_access_noted(&slot->last);
-    if (last < s->ranks)
-        td_access_sum(&waits_of(s, last, kind)->ns, ns);
-}
-
 void td_segment_waits(const struct td_segment *s, uint32_t rank, uint32_t kind, uint64_t *last,
                       uint64_t *ns)
 {
-    const struct td_segment_waits *w = waits_of(s, rank, kind);
+    const struct td_segment_waits *w = &s->waits[(size_t)rank * TD_SEGMENT_KINDS + kind];
     *last = td_access_read(&w->last);
     *ns = td_access_read(&w->ns);
 }

@@ -83,12 +83,8 @@ void td_segment_set_busy(const struct td_segment *s, uint64_t until);
 void td_segment_drop(const struct td_segment *s, uint32_t rank);
 uint32_t td_segment_dropped(const struct td_segment *s);
 uint32_t td_segment_dropped_by(const struct td_segment *s, uint32_t rank);
-/* td_segment_was_last counts a call that `rank` was the last to make, and that is DONE. The other
- * ranks may add how long they waited for the last one, until their next call in the segment:
- * td_segment_waited. td_segment_waits reads the sums of a rank; they may be anything. */
-void td_segment_was_last(const struct td_segment *s, uint32_t rank, uint32_t kind);
-void td_segment_waited(const struct td_segment *s, const struct td_segment_slot *slot,
-                       uint32_t kind, uint64_t ns);
+/* td_segment_waits reads the sums of a rank (waits.h) and a kind below TD_SEGMENT_KINDS; they may
+ * be anything. */
 void td_segment_waits(const struct td_segment *s, uint32_t rank, uint32_t kind, uint64_t *last,
                       uint64_t *ns);
 /* td_segment_put copies `bytes` bytes to the part of a rank's line, from `offset` on;
