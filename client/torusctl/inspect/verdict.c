@@ -97,18 +97,29 @@ static void judge_absent(const struct judge *j, json_t *operation, json_t *cause
 
 /* ---- operations that run ---- */
 
-static bool has_node(const json_t *operation, json_int_t node)
+/* may_have_node returns true if a node does not answer, and ranks of the operation run on nodes
+ * that do not: nobody says then which those are. */
+static bool may_have_node(const struct judge *j, const json_t *operation, json_int_t node)
 {
-    return find(json_object_get(operation, "processes"), "node", node) ||
+    size_t ranks = json_array_size(json_object_get(operation, "arrived")) +
+                   json_array_size(json_object_get(operation, "missing"));
+    return find(j->m->silent, "node", node) &&
+           json_array_size(json_object_get(operation, "processes")) < ranks;
+}
+
+static bool has_node(const struct judge *j, const json_t *operation, json_int_t node)
+{
+    return may_have_node(j, operation, node) ||
+           find(json_object_get(operation, "processes"), "node", node) ||
            find(json_object_get(operation, "absent"), "node", node) ||
            find(json_object_get(operation, "waits"), "waits_for", node);
 }
 
 /* concerns returns true if a link joins two nodes of an operation. */
-static bool concerns(const json_t *operation, const json_t *link)
+static bool concerns(const struct judge *j, const json_t *operation, const json_t *link)
 {
-    return has_node(operation, ins_number(link, "from")) &&
-           has_node(operation, ins_number(link, "to"));
+    return has_node(j, operation, ins_number(link, "from")) &&
+           has_node(j, operation, ins_number(link, "to"));
 }
 
 static json_t *link_cause(const struct judge *j, const char *cause, const json_t *link)
@@ -155,7 +166,7 @@ static void judge_dead(const struct judge *j, const json_t *operation, bool down
     for (size_t i = 0; i < json_array_size(j->links); i++) {
         const json_t *l = json_array_get(j->links, i);
         bool dead = down && ins_link_is_dead(l);
-        if (!concerns(operation, l) || is_named(causes, l) || !(dead || is_deaf(j, l)))
+        if (!concerns(j, operation, l) || is_named(causes, l) || !(dead || is_deaf(j, l)))
             continue;
         json_t *c = link_cause(j, "dead_link", l);
         json_object_set(c, "since_ns", json_object_get(l, dead ? "since_ns" : "silent_ns"));
@@ -217,7 +228,7 @@ static bool is_slow(const struct judge *j, const json_t *operation, const json_t
                     json_int_t ns)
 {
     json_int_t busy = ins_number(link, "busy_ns");
-    return concerns(operation, link) && busy >= ns && busy >= LONG_NS && !has_arrived(j, link) &&
+    return concerns(j, operation, link) && busy >= ns && busy >= LONG_NS && !has_arrived(j, link) &&
            is_heard(j, ins_number(link, "from"), busy) && is_heard(j, ins_number(link, "to"), busy);
 }
 
@@ -275,12 +286,12 @@ static void judge_slow(const struct judge *j, const json_t *operation, json_t *c
     json_t *l = NULL;
     json_array_foreach(j->links, i, l)
     {
-        up += concerns(operation, l) && is(l, "state", "up");
+        up += concerns(j, operation, l) && is(l, "state", "up");
         if (is_slow(j, operation, l, 0) && ins_number(l, "busy_ns") > most)
             most = ins_number(l, "busy_ns");
     }
     json_array_foreach(j->links, i, l) resting +=
-        concerns(operation, l) && is(l, "state", "up") && ins_number(l, "busy_ns") < most / 2;
+        concerns(j, operation, l) && is(l, "state", "up") && ins_number(l, "busy_ns") < most / 2;
     if (most < LONG_NS || (resting == 0 && up > 1))
         return;
     json_array_foreach(j->links, i, l)
@@ -299,14 +310,17 @@ static bool names(const json_t *causes, json_int_t node)
 }
 
 /* judge_silent adds the nodes without an answer that others wait for, unless the link to them
- * explains that. */
-static void judge_silent(const struct judge *j, const json_t *operation, json_t *causes)
+ * explains that; with `perhaps`, also those that may have ranks of the operation. */
+static void judge_silent(const struct judge *j, const json_t *operation, bool perhaps,
+                         json_t *causes)
 {
     const json_t *waits = json_object_get(operation, "waits");
     for (size_t i = 0; i < json_array_size(j->m->silent); i++) {
         const json_t *s = json_array_get(j->m->silent, i);
         json_int_t node = ins_number(s, "node");
-        if (find(waits, "waits_for", node) && !names(causes, node))
+        bool awaited =
+            find(waits, "waits_for", node) || (perhaps && may_have_node(j, operation, node));
+        if (awaited && !names(causes, node))
             json_array_append_new(causes, json_pack("{s:s s:I s:o s:I}", "cause", "silent_node",
                                                     "node", node, "host", host_of(j, node),
                                                     "silent_ns", ins_number(s, "silent_ns")));
@@ -337,7 +351,7 @@ static void judge_quiet(const struct judge *j, const json_t *operation, json_t *
 {
     for (size_t i = 0; i < json_array_size(j->links); i++) {
         const json_t *l = json_array_get(j->links, i);
-        if (!concerns(operation, l) || is_named(causes, l) || !is(l, "state", "up") ||
+        if (!concerns(j, operation, l) || is_named(causes, l) || !is(l, "state", "up") ||
             ins_number(l, "silent_ns") < DEAD_NS)
             continue;
         json_t *c = link_cause(j, "silent_link", l);
@@ -365,6 +379,8 @@ static void judge_gate(const struct judge *j, const json_t *operation, json_t *c
     json_t *links = json_array();
     judge_dead(j, operation, !missing, links);
     if (!missing && json_array_size(links) == 0)
+        judge_silent(j, operation, true, links);
+    if (!missing && json_array_size(links) == 0)
         judge_quiet(j, operation, links);
     replace_silent(causes, links);
     json_decref(links);
@@ -375,7 +391,9 @@ static void judge_run(const struct judge *j, const json_t *operation, json_t *ca
 {
     judge_dead(j, operation, true, causes);
     judge_slow(j, operation, causes);
-    judge_silent(j, operation, causes);
+    judge_silent(j, operation, false, causes);
+    if (json_array_size(causes) == 0)
+        judge_silent(j, operation, true, causes);
     if (json_array_size(causes) == 0)
         judge_quiet(j, operation, causes);
     if (json_array_size(causes) == 0)
