@@ -5,7 +5,8 @@
 usage: packages.py SOURCE [--built]
 
 ./dev package makes the packages; --built: it has made them. The clean root is Debian's smallest, with the packages that
-ours depend on, a compiler and pkg-config; it stays in build/operations/root for the next run.
+ours depend on, a compiler, pkg-config and Open MPI; it stays in build/operations/root for the next run. The packages are
+installed by the commands of docs/tutorial.md.
 """
 import glob
 import os
@@ -19,7 +20,21 @@ from booted import Booted
 from machine import Failure, until
 
 PACKAGES = ("torusd", "libtorus0", "libtorus-dev", "torusctl", "torusd-openmpi", "python3-torusd")
-TOOLS = {"systemd", "gcc", "libc6-dev", "pkg-config"}
+TOOLS = {"systemd", "gcc", "libc6-dev", "pkg-config", "openmpi-bin", "libopenmpi-dev"}
+SUDO = 'sudo() { "$@"; }\n'  # the smallest Debian lacks it, and root needs none
+SUM = """#include <mpi.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+    double sum = 0;
+    int rank;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Allreduce(&(double){rank}, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    printf("rank %d: the sum is %g\\n", rank, sum);
+    return MPI_Finalize();
+}
+"""
 UNIT = "torusd.service"
 
 
@@ -90,6 +105,43 @@ def bump(file, folder):
 
 def dpkg(booted, *words):
     return booted.run("env", "DEBIAN_FRONTEND=noninteractive", "dpkg", *words).stdout
+
+
+def commands(source):
+    """Returns the commands of the first block of docs/tutorial.md: the installation, and the one after it."""
+    with open(os.path.join(source, "docs", "tutorial.md"), encoding="utf-8") as f:
+        block = re.search(r"^```sh\n(.*?)^```$", f.read(), re.M | re.S).group(1)
+    install, rest = re.fullmatch(r"(sudo apt install (?:.*\\\n)*.*\n)(sudo systemctl stop torusd .*\n)", block).groups()
+    return install, rest
+
+
+def check_tutorial(booted, source):
+    """Installs by the commands of the tutorial, in the folder of the packages."""
+    install, rest = commands(source)
+    booted.write("/etc/apt/apt.conf.d/yes", 'APT::Get::Assume-Yes "true";\n')
+    said = booted.run("env", "DEBIAN_FRONTEND=noninteractive", "sh", "-ec", SUDO + "cd /now\n" + install).stdout
+    for package in PACKAGES:
+        if f"Setting up {package}" not in said:
+            raise Failure(f"apt does not install {package}:\n{said}")
+    booted.wait_property(UNIT, "ActiveState", "active")
+    booted.run("sh", "-ec", SUDO + rest)
+    booted.wait_property(UNIT, "ActiveState", "inactive")
+    booted.systemctl("start", UNIT)
+
+
+def check_openmpi(booted):
+    """mpirun runs an unmodified program, whose call goes through torusd."""
+    booted.run("sh", "-c", 'printf "%s" "$1" >/tmp/sum.c', "sh", SUM)
+    booted.run("mpicc", "-o", "/tmp/sum", "/tmp/sum.c")
+    said = booted.run("sh", "-ec", """
+        folder=$(dirname "$(dpkg -L torusd-openmpi | grep 'mca_coll_torus[.]so$')")
+        export OMPI_MCA_mca_base_component_path=$folder:SYSTEM_DEFAULT:USER_DEFAULT HOME=/tmp
+        cd /tmp; mpirun --oversubscribe -n 4 --mca coll_torus_all 1 --mca coll_torus_verbose 1 ./sum""", user=65534).stdout
+    for rank in range(4):
+        if f"rank {rank}: the sum is 6\n" not in said:
+            raise Failure(f"mpirun prints:\n{said}")
+    if said.count("coll:torus: 1 calls went through torusd") != 4:
+        raise Failure(f"the calls do not go through torusd:\n{said}")
 
 
 def expect(booted, text, *words, user=None):
@@ -186,8 +238,9 @@ def main():
             for file in files:
                 make(file, f"{booted.root}/{name}")
         booted.boot()
-        dpkg(booted, "--install", *sorted("/now/" + os.path.basename(f) for f in files))
+        check_tutorial(booted, source)
         check_installed(booted)
+        check_openmpi(booted)
         print("installed, and it serves", flush=True)
         check_upgrade(booted)
         print("upgraded, with its configuration", flush=True)
