@@ -39,19 +39,19 @@ static void print_worst(const json_t *record)
 {
     const json_t *worst = json_array_get(json_object_get(record, "stragglers"), 0);
     double all = (double)ins_number(record, "waited_ns");
-    char waited[32], longest[64] = "", time[32];
+    char waited[32], longest[64] = "", time[32], process[40] = "";
     if (!worst || all <= 0)
         return;
     ins_duration(waited, sizeof waited, ins_number(worst, "waited_ns"));
     ins_duration(time, sizeof time, ins_number(worst, "longest_ns"));
     if (ins_number(worst, "longest_ns"))
         snprintf(longest, sizeof longest, ", at most %s at a time", time);
-    printf(
-        "the others waited most for rank %lld on node %lld, process %lld: %s in all%s, %.0f %% of "
-        "all waiting\n",
-        (long long)ins_number(worst, "rank"), (long long)ins_number(worst, "node"),
-        (long long)ins_number(worst, "pid"), waited, longest,
-        100 * (double)ins_number(worst, "waited_ns") / all);
+    if (ins_number(worst, "pid"))
+        snprintf(process, sizeof process, ", process %lld", (long long)ins_number(worst, "pid"));
+    printf("the others waited most for rank %lld on node %lld%s: %s in all%s, %.0f %% of all "
+           "waiting\n",
+           (long long)ins_number(worst, "rank"), (long long)ins_number(worst, "node"), process,
+           waited, longest, 100 * (double)ins_number(worst, "waited_ns") / all);
 }
 
 static void show(const json_t *record)

@@ -492,7 +492,8 @@ void td_arrival_failed(struct td_core *core, struct td_operation *o)
         td_waits_charge(c, c->lost, o->least.call.kind, &charge);
         return;
     }
-    if (absent == 0)
+    if (absent == 0 ||
+        o->error == TD_ERR_MISMATCH) /* calls that differ end at once: none is late */
         return;
     charge.ns /= absent;
     for (uint32_t r = 0; r < c->group.size; r++)
