@@ -56,17 +56,18 @@ void td_waits_close(struct td_core *core, struct td_communicator *c)
     c->waits = NULL;
 }
 
-/* row_of returns the row of a rank and a kind of call. If it has none, it takes the least of its
- * neighbours; with `free_only`, it returns NULL if none of them is free. */
+/* row_of returns the row of a rank and a kind of call. If it has none, it takes the first free one
+ * of its neighbours (rows are never freed, so its row cannot follow a free one), or else the least
+ * of them. With `free_only`, it returns NULL if none of them is free. */
 static struct td_wait *row_of(struct td_waits_job *j, uint32_t rank, uint32_t kind, bool free_only)
 {
     uint32_t at = (rank * 0x9e3779b1u + kind * 0x85ebca6bu) >> 16;
     struct td_wait *least = NULL;
-    for (uint32_t i = 0; i < NEIGHBOURS; i++) {
+    for (uint32_t i = 0; i < NEIGHBOURS && !(least && !least->kind); i++) {
         struct td_wait *row = &j->row[(at + i) % TD_WAITS_ROWS];
         if (row->kind == kind && row->rank == rank)
             return row;
-        if (!least || !row->kind || (least->kind && row->ns < least->ns))
+        if (!least || !row->kind || row->ns < least->ns)
             least = row;
     }
     if (free_only && least->kind)

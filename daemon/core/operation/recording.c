@@ -18,8 +18,9 @@ static void name(const struct td_operation *o, struct td_trace_event *e)
     e->error = 0;
 }
 
-struct td_trace_event *td_recording_add(struct td_core *core, const struct td_operation *o,
-                                        enum td_trace_kind kind)
+/* add is td_recording_add, inline: each call and return of a rank is an event. */
+static inline struct td_trace_event *add(struct td_core *core, const struct td_operation *o,
+                                         enum td_trace_kind kind)
 {
     if (!core->recorder)
         return NULL;
@@ -30,11 +31,17 @@ struct td_trace_event *td_recording_add(struct td_core *core, const struct td_op
     return e;
 }
 
+struct td_trace_event *td_recording_add(struct td_core *core, const struct td_operation *o,
+                                        enum td_trace_kind kind)
+{
+    return add(core, o, kind);
+}
+
 void td_recording_call(struct td_core *core, const struct td_operation *o, uint32_t local,
                        uint8_t call)
 {
     const struct td_communicator *c = o->communicator;
-    struct td_trace_event *e = td_recording_add(core, o, TD_TRACE_CALL);
+    struct td_trace_event *e = add(core, o, TD_TRACE_CALL);
     if (!e)
         return;
     e->call = call;
@@ -47,7 +54,7 @@ void td_recording_call(struct td_core *core, const struct td_operation *o, uint3
 void td_recording_return(struct td_core *core, const struct td_operation *o, uint32_t local)
 {
     const struct td_communicator *c = o->communicator;
-    struct td_trace_event *e = td_recording_add(core, o, TD_TRACE_RETURN);
+    struct td_trace_event *e = add(core, o, TD_TRACE_RETURN);
     if (!e)
         return;
     e->subject = td_communicator_job_rank(c, c->seat[local].rank);
@@ -57,7 +64,7 @@ void td_recording_return(struct td_core *core, const struct td_operation *o, uin
 
 void td_recording_release(struct td_core *core, const struct td_operation *o)
 {
-    struct td_trace_event *e = td_recording_add(core, o, TD_TRACE_RELEASE);
+    struct td_trace_event *e = add(core, o, TD_TRACE_RELEASE);
     if (!e)
         return;
     e->since = o->started_at;
@@ -100,7 +107,7 @@ void td_recording_done(struct td_core *core, const struct td_operation *o)
     if (!core->recorder)
         return;
     td_recorder_flush(core->recorder, o);
-    td_recording_add(core, o, TD_TRACE_DONE)->since = o->started_at;
+    add(core, o, TD_TRACE_DONE)->since = o->started_at;
 }
 
 void td_recording_failed(struct td_core *core, const struct td_operation *o, int64_t rank,
