@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""lint: clang-format, clang-tidy and cppcheck over every C file of this tree.
+"""lint: clang-format, clang-tidy and cppcheck over every C file of this tree, mypy over the package.
 
 usage: lint.py SOURCE BUILD [--all] [FILE ...]
 
@@ -78,6 +78,18 @@ def cppcheck(source, database):
                           cwd=source).returncode == 0
 
 
+def typed(source, cache):
+    """Return True if the Python package and a program with marked mistakes fit its types."""
+    common = ["/usr/bin/python3", "-m", "mypy", "--no-error-summary", "--ignore-missing-imports",
+              "--disallow-untyped-defs", "--cache-dir", os.path.abspath(cache)]
+    environment = {**os.environ, "MYPYPATH": os.path.join("client", "python")}
+    steps = [[os.path.join("client", "python", "torus")],
+             ["--warn-unused-ignores", "--follow-imports=silent",
+              os.path.join("tests", "python", "misuse.py")]]
+    return all([subprocess.run([*common, *step], cwd=source, env=environment).returncode == 0
+                for step in steps])
+
+
 def main(arguments):
     options = [] if "--all" in arguments else SHALLOW
     source, build, *some = [a for a in arguments if a != "--all"]
@@ -95,6 +107,8 @@ def main(arguments):
         steps = [("clang-format", lambda: formatted(source, files)),
                  ("cppcheck", lambda: cppcheck(source, database)),
                  ("clang-tidy", lambda: all_tidy(source, database, options, list(found)))]
+        if not some:
+            steps.append(("mypy", lambda: typed(source, os.path.join(build, "mypy"))))
         failed = []
         for name, step in steps:
             start = time.monotonic()

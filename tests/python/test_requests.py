@@ -98,10 +98,10 @@ class Requests(RankTest):
         if self.job.size == 1:
             return
         group, last = self.job.Dup(), self.job.size - 1
-        out = np.zeros(3)
+        out = bytearray(3)
 
         async def start():
-            await group.Iallreduce(np.ones(3), out)
+            await group.Iallreduce(np.ones(3, "u1"), out)
 
         async def main():
             task = asyncio.ensure_future(start())
@@ -113,11 +113,15 @@ class Requests(RankTest):
         if self.job.rank != last:
             asyncio.run(main())
             self.assertEqual(len(self.job.context.pending), 1)
+            gc.collect()
+            with self.assertRaises(BufferError):  # the call has it
+                out.extend(b"more")
         self.job.barrier()
         if self.job.rank == last:
-            group.Allreduce(np.ones(3), out)
+            group.Allreduce(np.ones(3, "u1"), out)
         group.Barrier()
-        self.assertTrue((out == self.job.size).all())
+        self.assertEqual(out, bytes([self.job.size] * 3))
+        out.extend(b"more")
         group.Free()
 
     def test_awaiting_and_blocking_calls_mix(self):

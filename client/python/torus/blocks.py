@@ -67,7 +67,7 @@ def check_overlap(sources: Optional[Blocks], destinations: Blocks) -> None:
 
 def _copy(to: Sequence[Optional[np.ndarray]], source: Sequence[Optional[np.ndarray]]) -> None:
     for a, b in zip(to, source):
-        if a is not None:
+        if a is not None and b is not None:
             np.copyto(a, b)
 
 
@@ -147,6 +147,6 @@ def _separate(named: Sequence[Tuple[Optional[np.ndarray], str, bool]]) -> None:
         open_ = [(end, j) for end, j in open_ if end > low]
         for _, j in open_:
             (a, first, written), (b, second, also) = named[j], named[i]
-            if (written or also) and _share(a, b):
+            if a is not None and b is not None and (written or also) and _share(a, b):
                 raise ValueError(f"{first} and {second} overlap")
         open_.append((high, i))

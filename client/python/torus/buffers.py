@@ -73,7 +73,7 @@ class Buffer(NamedTuple):
     """A checked buffer: `array` keeps it alive."""
 
     pointer: Any
-    count: int
+    count: int  # type: ignore  # hides a method of tuples
     type: int
     array: Any
 

@@ -130,6 +130,7 @@ def _blocks(group: Any, name: str, send: Any, recv: Any, many: Tuple[int, int],
                    "recvbuf" if many[0] == 1 else f"recvbuf, times {many[0]},",
                    f"sendbuf has {s.count} elements for {many[0]} of {many[1]} blocks")
     have, blocks = (s, many[0]) if s is not None else (d, many[1])
+    assert have is not None
     if blocks == 0 or have.count % blocks:
         raise ValueError(f"{have.count} elements are not {blocks} equal blocks")
     pointers = (NOTHING if not used[0] else HERE if s is None else s.pointer,
@@ -171,6 +172,12 @@ def alltoall(group: Any, send: Any, recv: Any) -> Call:
     return _blocks(group, "alltoall", send, recv, (group.size, group.size))
 
 
+def _own_part(parts: Optional[buffers.Parts], root: int) -> Tuple[int, int]:
+    """Returns count and type of the root's part, which is in place."""
+    assert parts is not None
+    return parts.counts[root], parts.buffer.type
+
+
 def gatherv(group: Any, send: Any, recv: Any, root: int) -> Call:
     """Gatherv."""
     root = buffers.root_of(root, group.size)
@@ -180,8 +187,7 @@ def gatherv(group: Any, send: Any, recv: Any, root: int) -> Call:
     if s is not None and d is not None:
         same_type(s, d.buffer)
         same_count(s.count, d.counts[root], "sendbuf", "counts of this rank in recvbuf")
-    count = s.count if s is not None else d.counts[root]
-    kind = s.type if s is not None else d.buffer.type
+    count, kind = (s.count, s.type) if s is not None else _own_part(d, root)
     return Call("gatherv", (HERE if s is None else s.pointer, count,
                             *((d.buffer.pointer, d.counts, d.places) if d else (NOTHING,) * 3),
                             kind, root), [s, d])
@@ -196,8 +202,7 @@ def scatterv(group: Any, send: Any, recv: Any, root: int) -> Call:
     if s is not None and d is not None:
         same_type(s.buffer, d)
         same_count(d.count, s.counts[root], "recvbuf", "counts of this rank in sendbuf")
-    count = d.count if d is not None else s.counts[root]
-    kind = d.type if d is not None else s.buffer.type
+    count, kind = (d.count, d.type) if d is not None else _own_part(s, root)
     return Call("scatterv", (*((s.buffer.pointer, s.counts, s.places) if s else (NOTHING,) * 3),
                              HERE if d is None else d.pointer, count, kind, root), [s, d])
 

@@ -8,7 +8,7 @@ knows the indices of its elements. All ranks of the group make the same calls.
 from __future__ import annotations
 
 import ast
-from typing import Any, Callable, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -286,8 +286,9 @@ class DistArray(np.lib.mixins.NDArrayOperatorsMixin, Reductions):
                      zip(results, outputs or (None,) * ufunc.nout))
 
     def _reduce_by(self, ufunc: np.ufunc, axis: Any = 0, dtype: Any = None, **named: Any) -> Any:
-        names = {"add": self.sum, "multiply": self.prod, "minimum": self.min, "maximum": self.max,
-                 "logical_and": self.all, "logical_or": self.any}
+        names: Dict[str, Callable[..., Any]] = {
+            "add": self.sum, "multiply": self.prod, "minimum": self.min, "maximum": self.max,
+            "logical_and": self.all, "logical_or": self.any}
         if ufunc.__name__ not in names or any(v is not None and v is not False
                                               for v in named.values()):
             return NotImplemented

@@ -13,7 +13,7 @@ failed, where, and what to do. `ranks` and `node` are those that the sentence na
 from __future__ import annotations
 
 import re
-from typing import Optional, Tuple
+from typing import Optional, Set, Tuple
 
 from ._torus import ffi, lib
 
@@ -30,7 +30,7 @@ class TorusError(Exception):
     @property
     def ranks(self) -> Tuple[int, ...]:
         """The ranks that the sentence names, in ascending order."""
-        found = set()
+        found: Set[int] = set()
         for words in re.findall(r"\branks? (\d[\d,\- ]*)", self.sentence):
             for part in re.findall(r"\d+(?:-\d+)?", words):
                 first, _, last = part.partition("-")

@@ -14,6 +14,7 @@ True
 """
 from __future__ import annotations
 
+import functools
 from typing import Any, Callable, List, Optional, Sequence, Union
 
 import numpy as np
@@ -111,7 +112,7 @@ def _resized(x: DistArray, lengths: Any, axes: List[int]) -> DistArray:
         if n < 1:
             raise ValueError(f"length {n} of axis {axis}")
         if n != x.shape[axis]:
-            x = _along(x, axis, lambda part, a=axis, n=n: _fit(part, a, n), n)
+            x = _along(x, axis, functools.partial(_fit, axis=axis, n=n), n)
     return x
 
 
@@ -390,9 +391,9 @@ def idst(x: DistArray, type: int = 2, n: Optional[int] = None, axis: int = -1,
 
 def _rolled(x: DistArray, axes: Axes, inverse: bool) -> DistArray:
     for axis in _last(axes, x.ndim):
-        n = x.shape[axis]
-        x = _along(x, axis, lambda part, a=axis, n=n: np.roll(
-            part, -(n // 2) if inverse else n // 2, a), n)
+        half = x.shape[axis] // 2
+        x = _along(x, axis, functools.partial(np.roll, shift=-half if inverse else half, axis=axis),
+                   x.shape[axis])
     return x
 
 

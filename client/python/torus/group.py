@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import collections
 import inspect
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Tuple, TypeVar
 
 from ._torus import ffi, lib
 from . import calls, errors
@@ -17,6 +17,8 @@ from .context import Context
 from .objects import Objects
 from .operators import SUM
 from .requests import Request
+
+Self = TypeVar("Self", bound="Group")
 
 if TYPE_CHECKING:
     from typing_extensions import ParamSpec
@@ -282,7 +284,7 @@ class Group(Objects):
         modes = ["off", "same placement", "any placement"]
         self.context.check(lib.torus_set_reproducible(self.pointer, modes.index(mode)))
 
-    def __enter__(self) -> Any:
+    def __enter__(self: Self) -> Self:
         return self
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:

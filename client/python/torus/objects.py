@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import pickle
-from typing import Any, Callable, List, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Callable, List, Optional, Sequence
 
 import numpy as np
 
@@ -67,6 +67,17 @@ class Objects:
     size: int
     context: Any
     allow_pickle: bool
+    if TYPE_CHECKING:  # of Group
+        Barrier: Any
+        Bcast: Any
+        Gatherv: Any
+        Scatterv: Any
+        Allgather: Any
+        Allgatherv: Any
+        Alltoall: Any
+        Alltoallv: Any
+        Neighbor_alltoall: Any
+        Neighbor_alltoallv: Any
 
     def _permit(self) -> None:
         """Raises NotPermittedError unless pickles of other ranks may be loaded."""
@@ -81,7 +92,7 @@ class Objects:
         self._permit()
         return pickle.loads(data.tobytes())
 
-    def _split(self, data: np.ndarray, lengths: Sequence[int]) -> List[Any]:
+    def _split(self, data: np.ndarray, lengths: np.ndarray) -> List[Any]:
         ends = np.cumsum(lengths)
         return [self._load(data[end - length:end]) for length, end in zip(lengths, ends)]
 

@@ -42,9 +42,8 @@ class Op:
         array([-3.,  2.])
         """
         if name is None:  # a ufunc has no module
-            name = ".".join([getattr(function, "__module__", None) or type(function).__name__,
-                             getattr(function, "__qualname__", None) or
-                             getattr(function, "__name__", "operator")])
+            own = getattr(function, "__qualname__", None) or getattr(function, "__name__", "operator")
+            name = f"{getattr(function, '__module__', None) or type(function).__name__}.{own}"
         return cls(name, 0, function, function, commute)
 
     def __call__(self, a: Any, b: Any) -> Any:

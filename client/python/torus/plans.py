@@ -189,5 +189,5 @@ class Layout:
 
 def layout(group: Any, whole: Sequence[int], text: Optional[str]) -> Layout:
     """Returns the layout of an array of the shape `whole`; collective."""
-    text = normal(text, len(whole))
-    return _cached(group, ("layout", tuple(whole), text), lambda: Layout(group, whole, text))
+    named = normal(text, len(whole))
+    return _cached(group, ("layout", tuple(whole), named), lambda: Layout(group, whole, named))

@@ -76,9 +76,15 @@ class Reductions:
     if TYPE_CHECKING:
         dtype: np.dtype
         local: np.ndarray
-        size: int
-        ndim: int
         shape: Tuple[int, ...]
+
+        @property
+        def size(self) -> int:
+            """Of DistArray."""
+
+        @property
+        def ndim(self) -> int:
+            """Of DistArray."""
 
     def sum(self, axis: Axis = None, dtype: Any = None, out: None = None) -> Any:
         """The sum, as numpy.sum.

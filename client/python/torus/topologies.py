@@ -101,8 +101,8 @@ class CartGroup(Group):
         if len(remain_dims) != self.dim:
             raise ValueError(f"{len(remain_dims)} entries of remain_dims for {self.dim} axes")
         color = key = 0
-        for at, n, kept in zip(self.coords, self.dims, remain_dims):
-            color, key = (color, key * n + at) if kept else (color * n + at, key)
+        for at, n, remains in zip(self.coords, self.dims, remain_dims):
+            color, key = (color, key * n + at) if remains else (color * n + at, key)
         made = self.Split(color, key)
         assert made is not None
         kept = [a for a in range(self.dim) if remain_dims[a]]
