@@ -271,6 +271,20 @@ class Mishaps(unittest.TestCase):
         """)
         self.assertEqual(lines, ["end", "end"])
 
+    def test_an_interpreter_that_ends_does_not_leave(self):
+        """The destructors send nothing: the other rank sees a death, not a rank that left."""
+        lines = self.run_ranks("""
+            job = torus.Job()
+            x = torus.empty(4)
+            job.Allreduce(torus.IN_PLACE, x)
+            if job.rank == 1:
+                try:
+                    job.Barrier()  # until the other rank has ended
+                except torus.RankFailedError as error:
+                    print("died" in str(error), "left" in str(error))
+        """)
+        self.assertEqual(lines, ["True False"])
+
     def test_close_ends_the_waits_of_threads(self):
         lines = self.run_ranks("""
             job = torus.Job()

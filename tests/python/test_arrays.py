@@ -159,6 +159,8 @@ class Arrays(RankTest):
                 results.append(np.asarray(result).tobytes())
             self.assertEqual(len(set(self.job.allgather(b"".join(results)))), 1)  # equal bits
             self.assertEqual((x.argmin(), x.argmax()), (whole.argmin(), whole.argmax()))
+            if whole.ndim == 1:
+                self.assertEqual((x.argmin(0), x.argmax(-1)), (whole.argmin(), whole.argmax()))
             self.close(np.sum(x), whole.sum())
             self.close(np.add.reduce(x, axis=None), whole.sum())
             self.close(np.mean(x), whole.mean())
@@ -166,6 +168,10 @@ class Arrays(RankTest):
                 for name in ("sum", "mean") if axis else ("min", "any"):
                     self.close(getattr(x, name)(axis=axis).whole(),
                                getattr(whole, name)(axis=axis))
+                self.close(x.std(axis=axis).whole(), whole.std(axis=axis))
+                self.close(np.var(x, axis, ddof=1).whole(), whole.var(axis, ddof=1))
+                np.testing.assert_array_equal(x.argmin(axis).whole(), whole.argmin(axis))
+                np.testing.assert_array_equal(np.argmax(x, axis).whole(), whole.argmax(axis))
             if whole.ndim == 3:
                 self.close(x.sum(axis=(0, 2)).whole(), whole.sum(axis=(0, 2)))
                 self.close(x.max((-1, 1)).whole(), whole.max((-1, 1)))
@@ -180,6 +186,9 @@ class Arrays(RankTest):
                 self.assertEqual(np.asarray(result).dtype, reference.dtype, (name, dtype))
                 self.close(np.asarray(result).astype("c16"), np.asarray(reference).astype("c16"),
                            2e-3 if dtype == "f2" else 1e-5)
+            if dtype[0] != "c":
+                for result, reference in ((x.var(0), whole.var(0)), (x.argmax(1), whole.argmax(1))):
+                    self.assertEqual(result.dtype, reference.dtype, dtype)
             self.assertEqual(x.argmax() if dtype[0] != "c" else 0,
                              whole.argmax() if dtype[0] != "c" else 0)
         nans = np.array([1.0, np.nan, 0.0, np.nan, 5.0])

@@ -6,6 +6,7 @@ all ranks. Over some axes, the array first moves to a layout in which these axes
 """
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any, Callable, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -133,26 +134,33 @@ class Reductions:
         return _typed(total / work_type(work, count), result)
 
     def var(self, axis: Axis = None, dtype: Any = None, out: None = None, ddof: int = 0) -> Any:
-        """The variance of all elements; of some axes it is not supported."""
+        """The variance, in the type that numpy.var has."""
         _no_out(out)
-        if axis is not None and len(axes_of(axis, self.ndim)) < self.ndim:
-            raise NotImplementedError("var and std of some axes: use x.mean(axis) and operators")
+        if len(axes_of(axis, self.ndim)) < self.ndim:
+            return reduce(self, functools.partial(np.var, ddof=ddof), axis, dtype)  # type: ignore
         result = np.dtype(dtype) if dtype is not None else np.var(np.ones(1, self.dtype)).dtype
         deviation = abs(self - self.mean(dtype=np.float64 if result.kind == "f" and
                                          self.dtype.kind in "biu" else None))
         return _typed((deviation * deviation).sum() / (self.size - ddof), result)
 
     def std(self, axis: Axis = None, dtype: Any = None, out: None = None, ddof: int = 0) -> Any:
-        """The standard deviation of all elements."""
+        """The standard deviation."""
         return np.sqrt(self.var(axis, dtype, out, ddof))
 
-    def argmin(self) -> int:
-        """The index of the first least element in the flattened array."""
-        return _place(self, np.argmin, np.min)  # type: ignore
+    def argmin(self, axis: Optional[int] = None, out: None = None) -> Any:
+        """The index of the first least element along an axis, or in the flattened array.
 
-    def argmax(self) -> int:
-        """The index of the first greatest element in the flattened array."""
-        return _place(self, np.argmax, np.max)  # type: ignore
+        >>> x = torus.fromfunction(lambda i, j: abs(i - j), (3, 4))
+        >>> x.argmin(), x.argmin(axis=1).whole().tolist()
+        (0, [0, 1, 2])
+        """
+        _no_out(out)
+        return _places(self, np.argmin, np.min, axis)  # type: ignore
+
+    def argmax(self, axis: Optional[int] = None, out: None = None) -> Any:
+        """The index of the first greatest element along an axis, or in the flattened array."""
+        _no_out(out)
+        return _places(self, np.argmax, np.max, axis)  # type: ignore
 
 
 def _no_out(out: Any) -> None:
@@ -167,6 +175,13 @@ def work_type(dtype: Any, count: int) -> Any:
 
 def _typed(value: Any, dtype: np.dtype) -> Any:
     return value.astype(dtype) if value.dtype != dtype else value
+
+
+def _places(array: "DistArray", find: Callable[..., Any], best: Callable[..., Any],
+            axis: Optional[int]) -> Any:
+    if axis is None or array.ndim == 1 and axes_of(axis, 1):
+        return _place(array, find, best)
+    return reduce(array, lambda part, axis: find(part, axis=axis[0]), axis)
 
 
 def _place(array: "DistArray", find: Callable[..., Any], best: Callable[..., Any]) -> int:
