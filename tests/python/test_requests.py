@@ -120,6 +120,7 @@ class Requests(RankTest):
         if self.job.rank == last:
             group.Allreduce(np.ones(3, "u1"), out)
         group.Barrier()
+        torus.waitall(list(self.job.context.pending.values()))
         self.assertEqual(out, bytes([self.job.size] * 3))
         out.extend(b"more")
         group.Free()
