@@ -3,6 +3,7 @@
 #include "node.h"
 
 #include "core/core.h"
+#include "core/membership/communicator_losses.h"
 #include "core/membership/waits.h"
 
 enum { GROUP = 3 };
@@ -120,6 +121,20 @@ static void the_rank_whose_call_differs_is_noted_where_it_is_found(void **state)
     end();
 }
 
+static void a_lost_node_is_noted_without_a_rank(void **state)
+{
+    (void)state;
+    struct td_communicator *c = begin(0);
+    node_call(c, -1);
+    td_communicator_lose_node(node.core, c, 2, true, "its daemon was restarted");
+    node_run();
+    take(TD_NOTE_FAILED);
+    assert_int_equal(note.error, TD_ERR_NODE_FAILED);
+    assert_int_equal(note.node, 2);
+    assert_int_equal(note.rank, TD_NOTE_NONE);
+    end();
+}
+
 static void a_lost_rank_is_noted_with_its_node(void **state)
 {
     (void)state;
@@ -189,6 +204,7 @@ int main(void)
         cmocka_unit_test(two_missing_ranks_have_no_single_culprit),
         cmocka_unit_test(calls_that_differ_elsewhere_blame_nobody_here),
         cmocka_unit_test(the_rank_whose_call_differs_is_noted_where_it_is_found),
+        cmocka_unit_test(a_lost_node_is_noted_without_a_rank),
         cmocka_unit_test(a_lost_rank_is_noted_with_its_node),
         cmocka_unit_test(a_death_is_noted_at_the_node_of_the_rank),
         cmocka_unit_test(the_end_of_a_job_is_noted),

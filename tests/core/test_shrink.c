@@ -122,6 +122,7 @@ static void equal_votes_lead_to_a_group_of_the_survivors(void **state)
     assert_int_equal(node.reply.u.joined.rank, 0);
     assert_int_equal(c->shrink->number, 1);
     assert_int_equal(c->shrink->state, TD_SHRINK_RESTING);
+    assert_false(td_shrink_keeps(c));
     node_end();
 }
 

@@ -222,6 +222,24 @@ static void no_appeal_is_passed_on_in_a_group_that_is_parted_or_of_another_time(
     node_end();
 }
 
+/* The driver may still read its buffers. */
+static void who_waits_is_passed_on_while_an_operation_of_a_parted_group_is_in_flight(void **state)
+{
+    (void)state;
+    begin(INNER);
+    o->flights = 1;
+    td_communicator_part(node.core, c, "nodes are silent");
+    node_run();
+    assert_non_null(c->operation[0]);
+    node_forget();
+    struct td_message m = {.kind = TD_MESSAGE_WAITING, .instance = c->instance};
+    m.u.waiting.arrived = (struct td_bitmap){(const uint8_t *)"\1", 2};
+    node_message(ROOT, &m);
+    assert_non_null(node_sent_to(LEAF, TD_MESSAGE_WAITING));
+    o->flights = 0;
+    node_end();
+}
+
 static void node_that_has_completed_the_operation_passes_appeal_and_verdict_on(void **state)
 {
     (void)state;
@@ -335,6 +353,7 @@ int main(void)
         cmocka_unit_test(root_that_completes_the_operation_after_an_appeal_ends_it_elsewhere),
         cmocka_unit_test(inner_node_passes_on_the_first_appeal_and_those_that_say_more),
         cmocka_unit_test(no_appeal_is_passed_on_in_a_group_that_is_parted_or_of_another_time),
+        cmocka_unit_test(who_waits_is_passed_on_while_an_operation_of_a_parted_group_is_in_flight),
         cmocka_unit_test(node_that_has_completed_the_operation_passes_appeal_and_verdict_on),
         cmocka_unit_test(operation_ends_without_the_root_if_no_verdict_comes),
         cmocka_unit_test(operation_that_goes_on_after_an_appeal_may_complete),
