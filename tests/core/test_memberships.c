@@ -219,11 +219,26 @@ static void a_membership_with_too_many_ranks_here_makes_no_group(void **state)
     node_end();
 }
 
+static void a_group_finds_each_of_its_plans(void **state)
+{
+    (void)state;
+    node_begin("2", 0, NULL);
+    struct td_communicator *c = node_group(2);
+    struct td_plan older = {.number = 1}, newer = {.number = 2, .next = &older};
+    c->plans = &newer;
+    assert_ptr_equal(td_communicator_plan(c, 2), &newer);
+    assert_ptr_equal(td_communicator_plan(c, 1), &older);
+    assert_null(td_communicator_plan(c, 3));
+    c->plans = NULL;
+    node_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_node_without_memory_refuses_all_joins_of_the_job),
         cmocka_unit_test(a_membership_comes_from_the_registry_or_from_a_node_of_the_job),
+        cmocka_unit_test(a_group_finds_each_of_its_plans),
         cmocka_unit_test(a_membership_of_many_runs_is_passed_on_in_pieces),
         cmocka_unit_test(pieces_that_follow_a_refused_one_make_no_group),
         cmocka_unit_test(a_membership_seats_the_join_that_it_names),
