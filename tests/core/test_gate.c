@@ -392,6 +392,38 @@ static void elements_on_either_side_need_a_type(void **state)
     node_end();
 }
 
+static void buffers_that_are_not_aligned_are_refused(void **state)
+{
+    (void)state;
+    begin(0);
+    struct td_request q = {.kind = TD_REQUEST_OPERATION, .id = 10};
+    q.u.operation.group = c->number;
+    q.u.operation.call = (struct td_call){
+        .kind = TD_KIND_ALLREDUCE, .type = TD_TYPE_DOUBLE, .op = TD_OP_SUM, .count = 1};
+    q.u.operation.timeout_ns = -1;
+    q.u.operation.source.offset = 4;
+    td_arrival_request(node.core, td_client_find(node.core, NODE_CLIENT), &q);
+    node_run();
+    assert_int_equal(node.reply.error, TD_ERR_INVALID);
+    assert_string_equal(node.text, "the buffers must be aligned to 8 bytes");
+    node_end();
+}
+
+static void an_appeal_after_the_release_is_ignored(void **state)
+{
+    (void)state;
+    begin(0);
+    node_call(c, -1);
+    operation()->state = TD_OPERATION_RELEASED; /* the next turn of the task runs it */
+    struct td_message m = about(TD_MESSAGE_APPEAL);
+    m.u.appeal = (struct td_message_appeal){.error = TD_ERR_TIMEOUT, .text = "in time"};
+    td_gate_message(node.core, c, 3, &m);
+    assert_true(operation()->verdict_at == TD_TIME_NEVER);
+    assert_int_equal(node.actions.count, 0); /* no node is asked who waits */
+    operation()->state = TD_OPERATION_GATHERING;
+    node_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -413,6 +445,8 @@ int main(void)
         cmocka_unit_test(the_oldest_operation_of_a_group_always_has_a_record),
         cmocka_unit_test(an_announcement_beyond_the_window_is_sent_back),
         cmocka_unit_test(ranks_that_have_arrived_are_reported_once),
+        cmocka_unit_test(buffers_that_are_not_aligned_are_refused),
+        cmocka_unit_test(an_appeal_after_the_release_is_ignored),
         cmocka_unit_test(elements_on_either_side_need_a_type),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

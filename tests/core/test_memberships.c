@@ -2,6 +2,7 @@
 /* Memberships of jobs at the nodes of their ranks, message by message: core/membership/job.h. */
 #include "joins.h"
 
+#include "core/membership/client.h"
 #include "core/membership/job.h"
 
 static void a_membership_seats_the_join_that_it_names(void **state)
@@ -233,12 +234,32 @@ static void a_group_finds_each_of_its_plans(void **state)
     node_end();
 }
 
+static void a_plan_is_freed_with_its_last_holder(void **state)
+{
+    (void)state;
+    node_begin("2", 0, NULL);
+    struct td_communicator *c = node_group(2);
+    uint64_t used = td_arena_used(node.core->arena);
+    struct td_plan *plan = td_arena_alloc(node.core->arena, sizeof *plan);
+    *plan = (struct td_plan){.number = 1, .users = 1};
+    c->plans = plan;
+    td_communicator_hold(plan, 0);
+    struct td_request q = {.kind = TD_REQUEST_UNPLAN, .id = 4};
+    q.u.unplan.group = c->number;
+    q.u.unplan.plan = 1;
+    td_communicator_unplan(node.core, td_client_find(node.core, NODE_CLIENT), &q);
+    assert_null(c->plans);
+    assert_int_equal(td_arena_used(node.core->arena), used);
+    node_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_node_without_memory_refuses_all_joins_of_the_job),
         cmocka_unit_test(a_membership_comes_from_the_registry_or_from_a_node_of_the_job),
         cmocka_unit_test(a_group_finds_each_of_its_plans),
+        cmocka_unit_test(a_plan_is_freed_with_its_last_holder),
         cmocka_unit_test(a_membership_of_many_runs_is_passed_on_in_pieces),
         cmocka_unit_test(pieces_that_follow_a_refused_one_make_no_group),
         cmocka_unit_test(a_membership_seats_the_join_that_it_names),

@@ -88,6 +88,25 @@ static void a_node_votes_at_the_first_slot_that_lives(void **state)
     node_end();
 }
 
+static void a_rank_that_dies_after_another_one_is_left_out_too(void **state)
+{
+    (void)state;
+    for (int died = 0; died < 2; died++) {
+        begin(2);
+        struct td_message m = about(TD_MESSAGE_RANK_LOST);
+        m.u.rank_lost = (struct td_message_rank_lost){
+            .rank = 1, .error = TD_ERR_RANK_FAILED, .text = "rank 1 died"};
+        node_message(c->parent, &m);
+        assert_true(td_communicator_broken(c));
+        m.u.rank_lost = (struct td_message_rank_lost){
+            .rank = 3, .error = died ? TD_ERR_RANK_FAILED : TD_ERR_CANCELLED, .text = "rank 3"};
+        node_message(c->parent, &m);
+        assert_true(td_bit(c->lost_rank, 1));
+        assert_int_equal(td_bit(c->lost_rank, 3), died);
+        node_end();
+    }
+}
+
 static void the_first_slot_that_lives_asks_all_others(void **state)
 {
     (void)state;
@@ -589,6 +608,7 @@ int main(void)
         cmocka_unit_test(a_node_votes_at_the_first_slot_that_lives),
         cmocka_unit_test(the_first_error_of_a_vote_is_the_outcome),
         cmocka_unit_test(a_vote_counts_though_another_node_does_not_hear_the_voter),
+        cmocka_unit_test(a_rank_that_dies_after_another_one_is_left_out_too),
         cmocka_unit_test(the_first_slot_that_lives_asks_all_others),
         cmocka_unit_test(equal_votes_lead_to_a_group_of_the_survivors),
         cmocka_unit_test(a_vote_with_a_larger_view_begins_a_new_round),

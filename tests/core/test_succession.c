@@ -131,12 +131,46 @@ the_lowest_node_that_is_heard_is_the_registry_and_lower_ones_are_tried_again(voi
     node_end();
 }
 
+static void a_successor_resigns_when_a_lower_node_is_back(void **state)
+{
+    (void)state;
+    begin(1);
+    lose(0);
+    (void)td_succession_knows(node.core);
+    node_run();
+    assert_int_equal(node.core->succession->state, TD_SUCCESSION_ASKING);
+    lose(7); /* another node: this one stays the registry */
+    assert_int_equal(node.core->succession->state, TD_SUCCESSION_ASKING);
+    node.core->link[0].state = TD_LINK_UP;
+    back(0);
+    assert_int_equal(td_succession_registry(node.core), 0);
+    assert_int_equal(node.core->succession->state, TD_SUCCESSION_FOLLOWING);
+    assert_true(node.core->succession->until == TD_TIME_NEVER);
+    node_end();
+}
+
+static void a_registry_that_drains_tells_the_nodes_that_are_connected(void **state)
+{
+    (void)state;
+    begin(0);
+    node.core->stopping = true;
+    assert_true(td_succession_stop(node.core));
+    node_run();
+    assert_int_equal(node_count(TD_MESSAGE_REGISTRY_ANSWER), 2);
+    assert_true(node_sent_to(2, TD_MESSAGE_REGISTRY_ANSWER)->u.registry_answer.is_draining);
+    assert_int_equal(node.core->succession->state, TD_SUCCESSION_STOPPED);
+    assert_true(td_succession_stop(node.core));
+    node_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_registry_asks_the_nodes_that_it_hears_and_waits_for_all),
         cmocka_unit_test(a_node_that_comes_back_is_asked_unless_it_has_answered),
         cmocka_unit_test(a_registry_that_is_not_answered_goes_on_in_time),
+        cmocka_unit_test(a_successor_resigns_when_a_lower_node_is_back),
+        cmocka_unit_test(a_registry_that_drains_tells_the_nodes_that_are_connected),
         cmocka_unit_test(ranks_that_leave_are_told_to_the_latest_nodes_that_asked_for_them),
         cmocka_unit_test(
             the_lowest_node_that_is_heard_is_the_registry_and_lower_ones_are_tried_again),
