@@ -175,3 +175,12 @@ uint32_t td_ranks_here(const struct td_program *p)
 {
     return td_group_slot_ranks(p->group, p->slot);
 }
+
+uint32_t td_ranks_most(const struct td_program *p)
+{
+    uint32_t most = 0;
+    for (uint32_t slot = 0; slot < p->group->slots; slot++)
+        if (td_group_slot_ranks(p->group, slot) > most)
+            most = td_group_slot_ranks(p->group, slot);
+    return most;
+}

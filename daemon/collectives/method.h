@@ -138,7 +138,9 @@ uint64_t td_program_hop(const struct td_program *p, uint64_t bytes);
 bool td_program_is_routed(const struct td_program *p);
 /* td_program_brackets_any returns true if the result must not depend on the placement of ranks. */
 bool td_program_brackets_any(const struct td_program *p);
-/* td_ranks_here returns the number of ranks of the group on this node. */
+/* td_ranks_here returns the number of ranks of the group on this node. td_ranks_most returns the
+ * largest number on any node. */
 uint32_t td_ranks_here(const struct td_program *p);
+uint32_t td_ranks_most(const struct td_program *p);
 
 #endif

@@ -24,19 +24,19 @@
     each(reduce_swing, 10, 2) \
     each(reduce_bucket, 11, 2) \
     each(reduce_swing_whole, 12, 2) \
-    each(reduce_exchange, 13, 3) \
+    each(reduce_exchange, 13, 4) \
     each(reduce_scatter_swing, 14, 2) \
     each(reduce_scatter_bucket, 15, 2) \
     each(allgather_swing, 16, 2) \
     each(allgather_bucket, 17, 2) \
-    each(scan_chain, 18, 3) \
+    each(scan_chain, 18, 4) \
     each(prefix_stream, 19, 2) \
     each(prefix_round_trips, 20, 1) \
-    each(gather, 21, 2) \
-    each(reduce_rank_order, 22, 2) \
+    each(gather, 21, 3) \
+    each(reduce_rank_order, 22, 3) \
     each(reduce_counts, 23, 1) \
-    each(alltoall_random, 24, 2) \
-    each(alltoallv, 25, 2) \
+    each(alltoall_random, 24, 3) \
+    each(alltoallv, 25, 3) \
     each(alltoall_two_phase, 26, 2) \
     each(alltoall_phased, 27, 2) \
     each(alltoall_pairwise, 28, 1) \

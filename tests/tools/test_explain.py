@@ -407,6 +407,47 @@ class Flood(unittest.TestCase):
             self.assertIn("cannot be flooded", done.stderr)
 
 
+class Times(unittest.TestCase):
+    """On the direct fabric a node has one link to all others, and messages that wait for one another cost 8 KiB."""
+    PACKET, MESSAGE = 256 << 10, 8 << 10
+
+    def told(self, operation, *options):
+        done = subprocess.run([CTL, "explain", operation, "--shape", "4", "--fabric", "direct", "--packet", "256K",
+                               "--bytes", "1M", "--json", *options], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def test_predictions_are_the_bytes_of_the_busiest_node(self):
+        n, two = 1 << 20, ("--ranks-per-node", "2")
+        for operation, options, most in [
+                ("allreduce", (), 3 * n // 2 + 2 * self.MESSAGE),
+                ("allreduce", two, 3 * n // 2 + 2 * self.MESSAGE),
+                ("reduce", (), 6 * n // 4 + 2 * self.MESSAGE),
+                ("reduce", two, 9 * n // 4 + 2 * self.MESSAGE),
+                ("reduce_scatter", two, 12 * n + self.MESSAGE),
+                ("gather", two, 6 * n + self.MESSAGE),
+                ("allgather", (), 3 * n + self.MESSAGE),
+                ("alltoall", (), 3 * n / 0.87 + self.MESSAGE)]:
+            with self.subTest(operation=operation, options=options):
+                found = self.told(operation, *options)["predicted_slots"]
+                self.assertAlmostEqual(found, most / self.PACKET, delta=0.001)
+
+    def test_a_scan_passes_the_nodes_in_pieces(self):
+        least = min((n // each - 1 + 3) * (each + self.MESSAGE)
+                    for n in [1 << 20] for each in [1 << k for k in range(13, 19)])
+        self.assertAlmostEqual(self.told("scan")["predicted_slots"], least / self.PACKET, delta=0.001)
+        self.assertAlmostEqual(self.told("broadcast")["predicted_slots"], least / self.PACKET, delta=0.001)
+
+    def test_times_need_the_rate_of_a_link(self):
+        for operation in ("allreduce", "alltoall"):
+            self.assertIsNone(self.told(operation)["predicted_seconds"])
+            found = self.told(operation, "--link-rate", "1MB/s")
+            self.assertAlmostEqual(found["predicted_seconds"], found["predicted_slots"] * self.PACKET / 1e6, places=6)
+        done = subprocess.run([CTL, "explain", "allreduce", "--shape", "4", "--fabric", "direct", "--bytes", "1M",
+                               "--link-rate", "1MB/s"], capture_output=True, text=True, timeout=60)
+        self.assertIn("  predicted  6.0625 slots: 1589 ms at 1 MB/s\n", done.stdout)
+
+
 class OwnMachine(unittest.TestCase):
     def test_the_daemon_of_this_node_tells_shape_and_fabric(self):
         for fabric in ("direct", "routed"):

@@ -60,8 +60,13 @@ static void predict(struct explain_alltoall *x)
     const struct td_topology *shape = &x->machine.topology;
     double sum = 0, packets = (double)x->call.count / t->packet_bytes;
     x->bound = (double)td_alltoall_bound(shape, x->call.count) / 2 / t->packet_bytes;
-    if (t->fabric != TD_FABRIC_ROUTED || x->group.slots == 1)
+    if (x->group.slots == 1)
         return;
+    if (t->fabric != TD_FABRIC_ROUTED) {
+        if (x->plan.method == TD_ALLTOALL_RANDOM) /* the others are for the links of a torus */
+            x->predicted = explain_candidates_predicted(&x->candidates);
+        return;
+    }
     td_query_begin(&q, &x->program, true);
     struct td_alltoall_model m = td_alltoall_model_of(&q);
     switch (x->plan.method) {

@@ -91,6 +91,7 @@ void explain_alltoall_json(const struct explain_alltoall *x)
         "parts", (int)x->plan.parts, "relay_bytes", (json_int_t)x->program.scratch_bytes,
         "t_min_slots", x->bound, "predicted_slots",
         x->predicted > 0 ? json_real(x->predicted) : json_null());
+    json_object_set_new(all, "predicted_seconds", explain_seconds(&x->machine, x->predicted));
     json_object_set_new(
         all, "fabric",
         json_string(x->machine.settings.tuning.fabric == TD_FABRIC_ROUTED ? "routed" : "direct"));
@@ -357,7 +358,7 @@ static void print_picture(const struct explain_alltoall *x)
 
 static void print_head(const struct explain_alltoall *x)
 {
-    char shape[64], place[80], size[32], packet[32], sent[32], kept[32];
+    char shape[64], place[80], size[32], packet[32], sent[32], kept[32], time[80];
     const struct explain_totals *t = &x->totals;
     bool routed = x->machine.settings.tuning.fabric == TD_FABRIC_ROUTED;
     td_topology_print(&x->machine.topology, shape, sizeof shape);
@@ -380,13 +381,17 @@ static void print_head(const struct explain_alltoall *x)
     for (uint32_t d = 0; d < x->machine.topology.dimensions; d++)
         printf("  dimension %u  %.6g slots of its links for the packets of this node\n", d,
                (double)t->byte_hops[d] / x->machine.settings.packet_bytes);
-    printf("  T_min      %.6g slots, at one packet per slot and link\n", x->bound);
-    if (x->predicted > 0)
-        printf("  predicted  %s%.6g slots, %.0f %% of the lower bound's rate\n",
-               x->plan.method == TD_ALLTOALL_PAIRWISE ? "at least " : "", x->predicted,
-               100 * x->bound / x->predicted);
-    else if (!routed)
-        puts("  predicted  no prediction for the direct fabric");
+    if (routed)
+        printf("  T_min      %.6g slots, at one packet per slot and link\n", x->bound);
+    else
+        puts("  T_min      none for the direct fabric");
+    if (x->predicted <= 0)
+        return;
+    printf("  predicted  %s%.6g slots", x->plan.method == TD_ALLTOALL_PAIRWISE ? "at least " : "",
+           x->predicted);
+    if (routed)
+        printf(", %.0f %% of the lower bound's rate", 100 * x->bound / x->predicted);
+    puts(explain_time(time, sizeof time, &x->machine, x->predicted));
 }
 
 void explain_alltoall_print(const struct explain_alltoall *x)

@@ -80,6 +80,9 @@ void explain_call_json(const struct explain_call *q)
         "seed", (json_int_t)q->machine.seed, "node", (int)q->machine.node, "coordinates",
         explain_coordinates(t, q->machine.node), "relay_bytes",
         (json_int_t)q->program.scratch_bytes, "t_min_slots", q->bound);
+    double predicted = explain_candidates_predicted(&q->candidates);
+    json_object_set_new(all, "predicted_slots", predicted > 0 ? json_real(predicted) : json_null());
+    json_object_set_new(all, "predicted_seconds", explain_seconds(&q->machine, predicted));
     json_object_set_new(all, "gate", gate_json(q));
     if (q->program.ride == TD_RIDE_FLOOD)
         json_object_set_new(all, "flood", explain_flood_json(&q->machine, &q->program));
@@ -174,7 +177,7 @@ static void print_totals(const struct explain_call *q)
 
 static void print_head(const struct explain_call *q)
 {
-    char shape[64], call[160], packet[32], kept[32];
+    char shape[64], call[160], packet[32], kept[32], time[80];
     bool routed = q->machine.settings.tuning.fabric == TD_FABRIC_ROUTED;
     td_topology_print(&q->machine.topology, shape, sizeof shape);
     td_call_print(&q->call, call, sizeof call);
@@ -195,6 +198,10 @@ static void print_head(const struct explain_call *q)
         printf("  T_min      %.6g slots, at one packet per slot and link\n", q->bound);
     else
         puts("  T_min      none for the direct fabric");
+    double predicted = explain_candidates_predicted(&q->candidates);
+    if (predicted > 0)
+        printf("  predicted  %.6g slots%s\n", predicted,
+               explain_time(time, sizeof time, &q->machine, predicted));
 }
 
 static void print_families(const struct explain_call *q)

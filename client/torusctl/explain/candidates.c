@@ -23,6 +23,11 @@ static double slots_of(const struct td_candidate *c)
     return predicted ? (double)within / (double)TD_COST_SLOT : -1;
 }
 
+double explain_candidates_predicted(const struct explain_candidates *c)
+{
+    return c->count && c->candidate[0].chosen ? slots_of(&c->candidate[0]) : -1;
+}
+
 void explain_candidates_print(const struct explain_candidates *c)
 {
     printf("\n%-26s %-10s %12s\n", "Candidates", "class", "slots");

@@ -19,6 +19,9 @@ void explain_candidates_of(const struct td_compile_input *in, struct explain_can
  * applies, cost, class, slots, chosen, reason}. slots is null without a prediction; cost and class
  * are null if the method does not apply. */
 void explain_candidates_print(const struct explain_candidates *c);
+/* explain_candidates_predicted returns the predicted slots of the chosen method, or a negative
+ * number. */
+double explain_candidates_predicted(const struct explain_candidates *c);
 json_t *explain_candidates_json(const struct explain_candidates *c);
 
 #endif

@@ -54,13 +54,9 @@ static const char *take_kinds(struct explain_fft *x, const char *value)
                       "for all axes, or one each, such as complex,complex,r2c";
 }
 
-static const char *take_speed(struct explain_fft *x, const char *name, const char *value)
+static const char *take_gflops(struct explain_fft *x, const char *value)
 {
     char *end = NULL;
-    if (strcmp(name, "--link-rate") == 0)
-        return td_quantity_parse_rate(value, &x->link_rate) && x->link_rate > 0
-                   ? NULL
-                   : "--link-rate must be bytes per second, such as 5GB/s";
     x->gflops = strtod(value, &end);
     return end != value && !*end && x->gflops > 0 && isfinite(x->gflops)
                ? NULL
@@ -85,8 +81,8 @@ static const char *take(void *me, const char *name, const char *value)
         return take_kinds(x, value);
     else if (strcmp(name, "--grid") == 0)
         return take_grid(x, value);
-    else if (strcmp(name, "--link-rate") == 0 || strcmp(name, "--gflops") == 0)
-        return take_speed(x, name, value);
+    else if (strcmp(name, "--gflops") == 0)
+        return take_gflops(x, value);
     else if (strcmp(name, "--method") == 0) {
         int method = 0;
         const char *wrong = fft_method_read(value, &method);

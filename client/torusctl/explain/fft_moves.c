@@ -352,7 +352,7 @@ struct explain_fft_totals explain_fft_total(const struct explain_fft *x)
         t.operations_all += x->pass[i].operations_all;
         t.operations_most += x->pass[i].operations_most;
     }
-    t.moves_s = x->link_rate ? t.predicted * packet / (double)x->link_rate : 0;
+    t.moves_s = x->machine.link_rate ? t.predicted * packet / (double)x->machine.link_rate : 0;
     t.passes_s = x->gflops > 0 ? t.operations_most / x->gflops * 1e-9 : 0;
     return t;
 }

@@ -53,8 +53,7 @@ struct explain_fft {
     int axes, kinds; /* number of axes and kinds that the options name */
     bool inverse, single;
     uint32_t ranks_per_node;
-    uint64_t link_rate; /* bytes per second; 0: not given */
-    double gflops;      /* of a node; 0: not given */
+    double gflops; /* of a node; 0: not given */
 
     struct td_arena *arena;
     struct td_group group;

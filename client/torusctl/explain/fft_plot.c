@@ -202,7 +202,7 @@ static void bars(const struct sheet *s, double width)
 {
     const struct explain_fft *x = s->x;
     double total = explain_fft_total(x).predicted, at = LEFT, scale = total > 0 ? width / total : 0;
-    double rate = x->link_rate ? (double)x->link_rate : 1e9;
+    double rate = x->machine.link_rate ? (double)x->machine.link_rate : 1e9;
     for (unsigned i = 0; i < x->moves && total > 0; i++) {
         const struct explain_move *e = &x->move[i];
         double slot_s = x->machine.settings.packet_bytes / rate;

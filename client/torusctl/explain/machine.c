@@ -85,6 +85,10 @@ const char *explain_take(struct explain_machine *m, const char *name, const char
         t->burst = (uint32_t)n;
         return good ? NULL : "--burst must be 1 to 65536 packets";
     }
+    if (strcmp(name, "--link-rate") == 0)
+        return td_quantity_parse_rate(value, &m->link_rate) && m->link_rate > 0
+                   ? NULL
+                   : "--link-rate must be bytes per second, such as 5GB/s";
     if (strcmp(name, "--seed") == 0)
         return explain_size(value, 0, UINT64_MAX, &m->seed) ? NULL : "--seed must be a number";
     if (strcmp(name, "--node") == 0)
@@ -146,6 +150,26 @@ const char *explain_options(struct explain_machine *m, int argc, char **argv, ex
     if ((why = td_settings_check(&m->settings, &key)))
         return why;
     return find_node(m);
+}
+
+static double seconds_of(const struct explain_machine *m, double slots)
+{
+    return slots * m->settings.packet_bytes / (double)m->link_rate;
+}
+
+const char *explain_time(char *text, size_t room, const struct explain_machine *m, double slots)
+{
+    char rate[32];
+    text[0] = '\0';
+    if (m->link_rate)
+        snprintf(text, room, ": %.4g ms at %s", seconds_of(m, slots) * 1e3,
+                 td_quantity_print_rate((double)m->link_rate, rate, sizeof rate));
+    return text;
+}
+
+json_t *explain_seconds(const struct explain_machine *m, double slots)
+{
+    return m->link_rate && slots > 0 ? json_real(seconds_of(m, slots)) : json_null();
 }
 
 const char *explain_plural(uint64_t count)

@@ -15,6 +15,7 @@ struct explain_machine {
     const char *shape_text, *node_text;
     uint32_t node;
     uint64_t seed;
+    uint64_t link_rate; /* bytes per second; 0: unknown, and no times are printed */
     bool as_json, all, has_fabric, has_packet; /* the last two: by options */
     char own_shape[128];                       /* that of the daemon of this node */
 };
@@ -40,6 +41,12 @@ bool explain_word(const char *value, const char *const *words, uint8_t *out);
 /* explain_alltoall_method finds a method of all-to-alls by its name (enum td_alltoall). It returns
  * NULL or the error. */
 const char *explain_alltoall_method(const char *value, uint8_t *out);
+
+/* explain_time writes the time of slots, such as ": 8.9 ms at 118 MB/s", or nothing if the rate of
+ * links is unknown, and returns text. explain_seconds is the same for machines: a number, or null.
+ */
+const char *explain_time(char *text, size_t room, const struct explain_machine *m, double slots);
+json_t *explain_seconds(const struct explain_machine *m, double slots);
 
 /* explain_plural returns the ending of a noun. */
 const char *explain_plural(uint64_t count);

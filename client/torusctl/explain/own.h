@@ -6,7 +6,7 @@
 #include "machine.h"
 
 /* explain_own takes what the options have not given from the daemon of this node: the shape, the
- * fabric and the payload of a packet. Without a daemon nothing changes. */
+ * fabric, the payload of a packet and the rate of a link. Without a daemon nothing changes. */
 void explain_own(struct explain_machine *m);
 
 #endif

@@ -147,7 +147,7 @@ static bool pairwise_applies(struct td_query *q)
 static uint64_t random_cost(struct td_query *q)
 {
     if (!td_program_is_routed(q->program))
-        return 0;
+        return td_alltoall_model_straight(q);
     struct td_alltoall_model m = td_alltoall_model_of(q);
     return td_alltoall_model_cost(q, m.bound, m.random);
 }

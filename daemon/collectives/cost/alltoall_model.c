@@ -3,22 +3,13 @@
 
 #include "bound.h"
 #include "constants.h"
-
-static uint64_t most_ranks(const struct td_group *g)
-{
-    uint64_t most = 0;
-    for (uint32_t slot = 0; slot < g->slots; slot++)
-        if (td_group_slot_ranks(g, slot) > most)
-            most = td_group_slot_ranks(g, slot);
-    return most;
-}
+#include "straight.h"
 
 /* unit returns the bytes from one node to another: the mean over all pairs of nodes, and the
  * maximum. */
 static void unit(const struct td_program *p, uint64_t *mean, uint64_t *most)
 {
-    uint64_t ranks = most_ranks(p->group),
-             pairs = (uint64_t)p->group->slots * (p->group->slots - 1);
+    uint64_t ranks = td_ranks_most(p), pairs = (uint64_t)p->group->slots * (p->group->slots - 1);
     *mean = *most = td_program_bytes(p) * ranks * ranks;
     if (!p->counts && !p->units)
         return;
@@ -85,4 +76,16 @@ uint64_t td_alltoall_model_cost(const struct td_query *q, uint64_t bytes, unsign
     return cost / efficiency < TD_COST_UNKNOWN / 1000
                ? cost / efficiency * 1000 + cost % efficiency * 1000 / efficiency
                : TD_COST_UNKNOWN - 1;
+}
+
+uint64_t td_alltoall_model_straight(const struct td_query *q)
+{
+    const struct td_program *p = q->program;
+    uint64_t mean = 0, most = 0, bytes = 0, first = td_straight_cost(p, 0, 1);
+    if (first == 0 || ((p->counts || p->units) && !q->surveyed))
+        return 0;
+    unit(p, &mean, &most);
+    if (__builtin_mul_overflow(mean, p->group->slots - 1, &bytes))
+        return TD_COST_UNKNOWN;
+    return first + td_alltoall_model_cost(q, bytes, TD_COST_RANDOM_DIRECT);
 }

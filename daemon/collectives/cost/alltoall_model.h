@@ -22,5 +22,8 @@ struct td_alltoall_model {
 struct td_alltoall_model td_alltoall_model_of(struct td_query *q);
 /* td_alltoall_model_cost returns the cost of `bytes` on the busiest link at an efficiency. */
 uint64_t td_alltoall_model_cost(const struct td_query *q, uint64_t bytes, unsigned efficiency);
+/* td_alltoall_model_straight returns the cost on the direct fabric in random order, or 0 if it is
+ * not known. */
+uint64_t td_alltoall_model_straight(const struct td_query *q);
 
 #endif

@@ -19,7 +19,10 @@
     each(TWO_PHASE_2, 950) each(TWO_PHASE_1_5, 900) each(TWO_PHASE, 630) \
     each(TWO_PHASE_MESH_4, 940) each(TWO_PHASE_MESH_2, 790) each(TWO_PHASE_MESH, 620) \
     /* a message of a barrier, in bytes of a link: as long as a packet of torus-sim */ \
-    each(CONTROL_BYTES, 1 << 10)
+    each(CONTROL_BYTES, 1 << 10) \
+    /* alltoall_model.c: efficiency on the direct fabric, where some nodes meet at one receiver; measured \
+     * between four hosts, 64 KiB to 16 MiB a pair (docs/performance.md) */ \
+    each(RANDOM_DIRECT, 870)
 /* clang-format on */
 
 #define TD_COST_CONSTANT(name, value) TD_COST_##name = (value),

@@ -12,6 +12,7 @@
  *
  * On a single node only the combining is left: each element is read once and written once per rank.
  */
+#include "collectives/cost/straight.h"
 #include "collectives/method.h"
 
 enum {
@@ -149,6 +150,21 @@ static uint64_t own_bytes(const struct td_program *p)
     return td_program_is_routed(p) || least > OWN_MAX ? OWN_MAX : least;
 }
 
+/* owners_of returns the number of nodes that combine a segment. */
+static uint64_t owners_of(const struct td_program *p)
+{
+    uint64_t owners = td_program_bytes(p) / own_bytes(p), slots = p->group->slots;
+    return owners < 1 ? 1 : owners < slots ? owners : slots;
+}
+
+/* cost: an owner sends a segment to each other owner, and its results to each other node. */
+static uint64_t cost(struct td_query *q)
+{
+    const struct td_program *p = q->program;
+    uint64_t owners = owners_of(p), each = (td_program_bytes(p) + owners - 1) / owners;
+    return td_straight_cost(p, (owners - 1 + p->group->slots - 1) * each, 2);
+}
+
 static void compile(struct td_query *q, struct td_program *p)
 {
     (void)q;
@@ -159,8 +175,7 @@ static void compile(struct td_query *q, struct td_program *p)
     uint64_t blocks = p->call.count / per_block + (p->call.count % per_block != 0);
     set(p)->element = (int64_t)element;
     set(p)->block_count = (int64_t)per_block;
-    uint64_t owners = bytes / own_bytes(p);
-    owners = owners < 1 ? 1 : owners < slots ? owners : slots;
+    uint64_t owners = owners_of(p);
     set(p)->owners = (int64_t)owners;
     /* The first block has the longest segments. Few owners have longer ones than `each`. */
     uint64_t first = p->call.count < per_block ? p->call.count : per_block;
@@ -203,6 +218,7 @@ const struct td_method td_method_reduce_exchange = {
     .kinds = TD_KIND_BIT(TD_KIND_ALLREDUCE),
     .class = TD_COST_STRAIGHT,
     .applies = applies,
+    .cost = cost,
     .compile = compile,
     .step_at = step_at,
 };

@@ -13,6 +13,7 @@
  * is a barrier after which all nodes may send the block after the next. */
 #include "collectives/method.h"
 #include "collectives/cost/scan_cost.h"
+#include "collectives/cost/straight.h"
 
 #include <assert.h>
 
@@ -310,12 +311,27 @@ static void plan(struct td_program *p)
     p->scratch_bytes = AHEAD * (int64_t)g->size * parameters(p)->row;
 }
 
+/* straight_cost: on the direct fabric a node receives the values of its segment, or of its ranks,
+ * from all others; the root of a reduction also receives the results. */
+static uint64_t straight_cost(const struct td_program *p)
+{
+    uint64_t slots = p->group->slots, most = td_ranks_most(p);
+    uint64_t values = (slots - 1) * most * td_program_bytes(p);
+    if (p->call.kind == TD_KIND_REDUCE_SCATTER)
+        return td_straight_cost(p, values * most, 1);
+    return td_straight_cost(p, (values + (slots - 1) * td_program_bytes(p)) / slots, 2);
+}
+
 /* cost: for a scan, two exchanges in which every node folds a segment of all vectors. */
 static uint64_t cost(struct td_query *q)
 {
     unsigned kind = q->program->call.kind;
     if (kind == TD_KIND_ALLREDUCE && !td_program_brackets_any(q->program))
         return td_query_last(q, "the call allows any bracketing, and partial sums are shorter");
+    if (kind == TD_KIND_REDUCE || kind == TD_KIND_REDUCE_SCATTER) {
+        uint64_t straight = straight_cost(q->program);
+        return straight ? straight : TD_COST_UNKNOWN;
+    }
     return running(q->program) && td_scan_is_predicted(q) ? td_scan_exchanges_cost(q)
                                                           : TD_COST_UNKNOWN;
 }

@@ -4,6 +4,7 @@
  * of a node is one message to the node at the other end. With block or round-robin placement a node
  * has one run. */
 #include "collectives/cost/bound.h"
+#include "collectives/cost/straight.h"
 #include "collectives/method.h"
 #include "collectives/permutation.h"
 
@@ -144,11 +145,16 @@ static bool applies(struct td_query *q)
            td_query_refuse(q, "relays would need more memory than [alltoall] relay allows");
 }
 
-/* cost: if all nodes gather all values, the busiest link carries the load of an all-to-all. */
+/* cost: if all nodes gather all values, the busiest link carries the load of an all-to-all. On the
+ * direct fabric it is that of the root, or of any node of an allgather. */
 static uint64_t cost(struct td_query *q)
 {
-    if (q->program->call.kind != TD_KIND_PREFIX)
+    const struct td_program *p = q->program;
+    if (p->call.kind == TD_KIND_ALLTOALL)
         return 0;
+    if (p->call.kind != TD_KIND_PREFIX)
+        return td_straight_cost(p, (p->group->slots - 1) * td_ranks_most(p) * td_program_bytes(p),
+                                1);
     uint64_t load = td_alltoall_bound(&td_query_grid(q)->shape, 1) / 2;
     return td_cost_bytes(q->program, load * td_program_bytes(q->program));
 }

@@ -91,10 +91,7 @@ static struct td_pipeline straight(const struct td_program *p, enum td_rooted_tr
 uint64_t td_rooted_tree_cost(const struct td_program *p, enum td_rooted_tree tree, uint64_t bytes)
 {
     const struct td_pipeline l = straight(p, tree, bytes);
-    uint64_t packet = p->tuning.packet_bytes ? p->tuning.packet_bytes : 1;
-    uint64_t time = td_pipeline_time(&l, td_pipeline_piece(&l, TD_COMPUTE_BYTES));
-    return time < TD_COST_UNKNOWN / TD_COST_SLOT ? time * TD_COST_SLOT / packet
-                                                 : TD_COST_UNKNOWN - 1;
+    return td_cost_bytes(p, td_pipeline_time(&l, td_pipeline_piece(&l, TD_COMPUTE_BYTES)));
 }
 
 /* A node forwards a chunk only when it has all of it, and a chunk costs about one packet more than

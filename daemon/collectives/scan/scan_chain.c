@@ -112,15 +112,21 @@ static void step_at(const struct td_program *p, unsigned family, uint64_t index,
     }
 }
 
+/* straight_of describes the chain on the direct fabric. */
+static struct td_pipeline straight_of(const struct td_program *p)
+{
+    return (struct td_pipeline){.bytes = td_program_bytes(p),
+                                .sends = 1,
+                                .path = p->group->slots - 1,
+                                .message_bytes = p->tuning.message_bytes};
+}
+
 /* chunk_of returns the bytes of a chunk. With n packets, N nodes, and one slot per chunk besides
  * its data, n + N c + n / c is least at the square root of n / N. */
 static uint64_t chunk_of(const struct td_program *p)
 {
     uint64_t packet = p->tuning.packet_bytes, many = 1;
-    const struct td_pipeline straight = {.bytes = td_program_bytes(p),
-                                         .sends = 1,
-                                         .path = p->group->slots - 1,
-                                         .message_bytes = p->tuning.message_bytes};
+    const struct td_pipeline straight = straight_of(p);
     if (p->tuning.fabric != TD_FABRIC_ROUTED && p->group->slots > 1)
         return td_pipeline_piece(&straight, CHUNK_MAX);
     if (p->tuning.fabric != TD_FABRIC_ROUTED || packet == 0 || packet >= CHUNK_MAX)
@@ -151,6 +157,10 @@ static uint64_t cost(struct td_query *q)
 {
     const struct td_program *p = q->program;
     uint64_t nodes = p->group->slots, n = td_program_bytes(p);
+    if (!td_program_is_routed(p) && nodes > 1) {
+        const struct td_pipeline straight = straight_of(p);
+        return td_cost_bytes(p, td_pipeline_time(&straight, chunk_of(p)));
+    }
     if (!td_scan_is_predicted(q))
         return 0;
     uint64_t chunk = chunk_of(p) + td_program_hop(p, chunk_of(p));
