@@ -359,6 +359,13 @@ static void a_node_that_is_expected_has_the_whole_patience_once_it_was_tried(voi
     td_session_expect(node.core, FAR, DAEMON);
     assert_true(far.link->expires_at == node.core->now + patience);
     node_end();
+    far_begin(NULL);
+    far_meet();
+    td_session_expect(node.core, FAR, DAEMON); /* it is there */
+    node_run();
+    assert_int_equal(far.link->session_state, TD_SESSION_OPEN);
+    assert_int_equal(far_resumes(), 0);
+    node_end();
 }
 
 int main(void)

@@ -159,6 +159,7 @@ static void a_registry_that_drains_tells_the_nodes_that_are_connected(void **sta
     assert_int_equal(node_count(TD_MESSAGE_REGISTRY_ANSWER), 2);
     assert_true(node_sent_to(2, TD_MESSAGE_REGISTRY_ANSWER)->u.registry_answer.is_draining);
     assert_int_equal(node.core->succession->state, TD_SUCCESSION_STOPPED);
+    assert_int_equal(td_succession_registry(node.core), 1);
     assert_true(td_succession_stop(node.core));
     node_end();
 }
