@@ -424,9 +424,24 @@ static void an_appeal_after_the_release_is_ignored(void **state)
     node_end();
 }
 
+static void an_announcement_is_reported_soon_and_names_the_last_rank(void **state)
+{
+    (void)state;
+    begin(0);
+    announce(1, node_barrier(1), false);
+    assert_true(operation()->report_at == node.core->now + TD_REPORT_NS);
+    assert_true(node.core->alarm <= operation()->report_at);
+    node_end();
+    begin(2);
+    node_call(c, -1);
+    assert_int_equal(node_sent_to(0, TD_MESSAGE_ARRIVE)->u.arrive.last, 3); /* one more */
+    node_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_announcement_is_reported_soon_and_names_the_last_rank),
         cmocka_unit_test(children_give_their_scratch_back_while_a_rank_is_missing),
         cmocka_unit_test(root_releases_when_the_last_child_announces),
         cmocka_unit_test(leaf_announces_and_waits_for_the_release),

@@ -2,6 +2,7 @@
 /* Joins, and jobs at the registry, message by message: core/membership/job.h and registry.h. */
 #include "joins.h"
 
+#include "core/membership/communicator_losses.h"
 #include "core/membership/job.h"
 #include "core/membership/registry.h"
 #include "core/membership/succession.h"
@@ -550,9 +551,25 @@ static void a_join_that_ends_late_leaves_the_job(void **state)
     node_end();
 }
 
+static void the_registry_notes_the_node_that_a_job_has_lost(void **state)
+{
+    (void)state;
+    node_begin("4", 0, NULL);
+    joins_request(1, 2, 0);
+    joins_arrive(2, 20, 2, 1);
+    assert_int_equal(node.core->registry->jobs->lost, UINT32_MAX);
+    lose(2);
+    td_communicator_lose_node(node.core, node.core->communicators, 2, true, "it was restarted");
+    node_run();
+    assert_true(!node.core->registry->jobs || node.core->registry->jobs->lost == 2);
+    assert_non_null(node.core->registry->jobs);
+    node_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_registry_notes_the_node_that_a_job_has_lost),
         cmocka_unit_test(a_node_without_memory_takes_its_joins_back),
         cmocka_unit_test(only_the_registry_refuses_a_join),
         cmocka_unit_test(a_join_is_granted_to_the_registry_that_has_it_and_to_one_instance),

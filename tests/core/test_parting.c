@@ -399,9 +399,25 @@ static void with_an_earlier_daemon_silence_breaks_the_group(void **state)
     node_end();
 }
 
+static void a_proven_loss_of_another_node_is_no_word_on_this_one(void **state)
+{
+    (void)state;
+    for (uint32_t lost = 1; lost < 3; lost++) {
+        begin(1);
+        node_call(c, -1);
+        struct td_message m = {.kind = TD_MESSAGE_NODE_LOST, .instance = c->instance};
+        m.u.node_lost = (struct td_message_node_lost){
+            .node = lost, .is_proven = true, .text = "its daemon was restarted"};
+        node_message(0, &m);
+        assert_int_equal(node.reply.error, lost == 1 ? TD_ERR_PARTITIONED : TD_ERR_NODE_FAILED);
+        node_end();
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_proven_loss_of_another_node_is_no_word_on_this_one),
         cmocka_unit_test(with_a_quorum_a_call_ends_with_node_failed),
         cmocka_unit_test(a_loss_is_told_after_the_epoch_that_it_follows_from),
         cmocka_unit_test(without_a_quorum_calls_end_with_partitioned_on_all_nodes_that_are_heard),

@@ -602,9 +602,27 @@ static void a_short_pause_needs_no_confirmation(void **state)
     node_end();
 }
 
+static void a_node_that_is_asked_says_that_its_rank_has_not_called(void **state)
+{
+    (void)state;
+    static const uint8_t lost = 1 << 3;
+    begin(2);
+    lose(3);
+    struct td_message m = about(TD_MESSAGE_SHRINK_ASK);
+    m.u.shrink_ask.view = td_shrink_view_hash(c);
+    m.u.shrink_ask.lost = (struct td_bitmap){&lost, 1};
+    node_message(0, &m);
+    const struct td_message *vote = node_sent_to(0, TD_MESSAGE_SHRINK_VOTE);
+    assert_non_null(vote);
+    assert_int_equal(vote->u.shrink_vote.missing.bytes, 1);
+    assert_int_equal(vote->u.shrink_vote.missing.bits[0], 1);
+    node_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_node_that_is_asked_says_that_its_rank_has_not_called),
         cmocka_unit_test(a_node_votes_at_the_first_slot_that_lives),
         cmocka_unit_test(the_first_error_of_a_vote_is_the_outcome),
         cmocka_unit_test(a_vote_counts_though_another_node_does_not_hear_the_voter),
