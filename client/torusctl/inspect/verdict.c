@@ -390,7 +390,8 @@ static void judge_gate(const struct judge *j, const json_t *operation, json_t *c
 static void judge_run(const struct judge *j, const json_t *operation, json_t *causes)
 {
     judge_dead(j, operation, true, causes);
-    judge_slow(j, operation, causes);
+    if (json_array_size(causes) == 0) /* else other links wait for the data that does not come */
+        judge_slow(j, operation, causes);
     judge_silent(j, operation, false, causes);
     if (json_array_size(causes) == 0)
         judge_silent(j, operation, true, causes);
