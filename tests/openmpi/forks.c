@@ -43,7 +43,7 @@ static void run(int round, int who)
         child_ends(round % 3);
     finish(&request);
     for (int i = 0; i < COUNT; i++)
-        CHECK(sum[i] == ranks * (ranks - 1) / 2 + (double)ranks * i);
+        CHECK(sum[i] == ranks * ((ranks - 1) / 2.0 + i));
     WELL(MPI_Allreduce(&rank, &total, 1, MPI_INT, MPI_SUM, comm));
     CHECK(total == ranks * (ranks - 1) / 2);
     WELL(MPI_Comm_free(&comm));
