@@ -112,6 +112,18 @@ static bool is_place(const json_t *row)
     return ins_number(row, "waited_ns") == 0 && ins_number(row, "last") == 0;
 }
 
+/* place_of returns a row of a rank of a job, if possible that of its own node. */
+static const json_t *place_of(const json_t *rows, json_int_t instance, json_int_t rank)
+{
+    const json_t *best = NULL, *row = NULL;
+    size_t i = 0;
+    json_array_foreach(rows, i, row) if (json_object_get(row, "kind") &&
+                                         ins_number(row, "instance") == instance &&
+                                         ins_number(row, "rank") == rank &&
+                                         (!best || ins_number(row, "pid"))) best = row;
+    return best;
+}
+
 /* sum_up adds the ranks of a job to its record: "stragglers", and how many calls ended. */
 static void sum_up(json_t *record, const json_t *rows)
 {
@@ -130,8 +142,9 @@ static void sum_up(json_t *record, const json_t *rows)
                           "waited_ns", 0, "last", 0, "longest_ns", 0, "kinds");
             json_array_append_new(ranks, rank);
         }
-        if (ins_number(row, "pid"))
-            json_object_set(rank, "pid", json_object_get(row, "pid"));
+        const json_t *place =
+            place_of(rows, ins_number(record, "instance"), ins_number(row, "rank"));
+        json_object_set(rank, "pid", json_object_get(place, "pid"));
         add_sums(rank, row);
         add_sums(kind_of(rank, ins_string(row, "kind")), row);
         calls += ins_number(row, "last");
@@ -147,18 +160,6 @@ static void sum_up(json_t *record, const json_t *rows)
 }
 
 /* ---- the ranks of a sentence ---- */
-
-/* place_of returns a row of a rank of a job, if possible that of its own node. */
-static const json_t *place_of(const json_t *rows, json_int_t instance, json_int_t rank)
-{
-    const json_t *best = NULL, *row = NULL;
-    size_t i = 0;
-    json_array_foreach(rows, i, row) if (json_object_get(row, "kind") &&
-                                         ins_number(row, "instance") == instance &&
-                                         ins_number(row, "rank") == rank &&
-                                         (!best || ins_number(row, "pid"))) best = row;
-    return best;
-}
 
 /* name_ranks adds to a record where the ranks run that the sentence of its failure names, such as
  * "rank 3 called barrier": "named". The daemon that wrote it knows only the processes of its node.
