@@ -159,6 +159,32 @@ class Operations(unittest.TestCase):
                               timeout=DEADLINE_S)
         self.assertEqual(done.returncode, 0, done.stderr)
 
+    def test_a_job_that_has_lost_a_node_is_broken_and_not_forming(self):
+        caller = os.path.join(os.path.dirname(CTL), "caller")
+        process = subprocess.Popen([CTL, "emulate", "1x2", "--ranks", "2", "--", "sh", "-c", f"""
+            [ $TORUS_RANK = 0 ] && exec {caller}
+            mkfifo ${{TORUS_SOCKET%/*}}/never
+            {caller} 0<>${{TORUS_SOCKET%/*}}/never | sed -u "s|$| $TORUS_SOCKET|" """],
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.addCleanup(process.stdout.close)
+        said = sorted(process.stdout.readline() for _ in range(2))
+        self.assertEqual([line.split()[1] for line in said], ["joined", "joined"])
+        folder = os.path.dirname(said[1].split()[-1])
+        [daemon] = [int(p) for p in subprocess.run(["pgrep", "-f", f"{folder}/c1( |$)"],
+                                                   capture_output=True, text=True).stdout.split()]
+        os.kill(daemon, signal.SIGKILL)
+        found, until = {"joined": 2}, time.monotonic() + DEADLINE_S
+        while found["joined"] == 2 and time.monotonic() < until:
+            done = subprocess.run([CTL, "jobs", "--socket", folder + "/s0", "--json"], text=True,
+                                  capture_output=True, timeout=DEADLINE_S)
+            [found] = json.loads(done.stdout)["jobs"]
+        self.assertEqual((found["joined"], found["state"]), (1, "broken"))
+        self.assertIn("rank 1 left or died; no answer from node 1", found["text"])
+        self.assertEqual(json.loads(self.ops(folder + "/s0", "--json"))["forming"], [])
+        process.stdin.close()
+
     def test_why_names_the_rank_that_died_when_the_job_is_over(self):
         process = subprocess.Popen([CTL, "emulate", "1x2", "--", "sh", "-c",
                                     f"{LATE} 2>&-; exec sleep 600"], stdin=subprocess.PIPE,

@@ -108,7 +108,7 @@ static json_int_t joining(const json_t *jobs, const json_t *groups, const struct
     for (size_t i = 0; i < json_array_size(jobs); i++) {
         const json_t *j = json_array_get(jobs, i);
         if (strcmp(ins_string(j, "name"), w->job) == 0 && ins_number(j, "uid") == w->owner &&
-            ins_is_forming(groups, j))
+            ins_is_forming(jobs, groups, j))
             count += ins_number(j, "joined");
     }
     return count;

@@ -87,25 +87,35 @@ json_t *ins_groups(struct ins_machine *m)
     return rows ? groups : NULL;
 }
 
+/* is_named returns true if a job, or the group of one, has a name and a user. */
+static bool is_named(const json_t *row, const char *key, const json_t *job)
+{
+    return strcmp(ins_string(row, key), ins_string(job, "name")) == 0 &&
+           ins_number(row, "uid") == ins_number(job, "uid");
+}
+
 const json_t *ins_group_of_job(const json_t *groups, const json_t *job)
 {
     const json_t *best = NULL;
     for (size_t i = 0; i < json_array_size(groups); i++) {
         const json_t *g = json_array_get(groups, i);
-        if (json_is_true(json_object_get(g, "is_job")) &&
-            strcmp(ins_string(g, "job"), ins_string(job, "name")) == 0 &&
-            ins_number(g, "uid") == ins_number(job, "uid") &&
+        if (json_is_true(json_object_get(g, "is_job")) && is_named(g, "job", job) &&
             (!best || strcmp(ins_string(g, "state"), "active") != 0))
             best = g;
     }
     return best;
 }
 
-bool ins_is_forming(const json_t *groups, const json_t *job)
+bool ins_is_forming(const json_t *jobs, const json_t *groups, const json_t *job)
 {
-    const json_t *g = ins_group_of_job(groups, job);
-    return ins_number(job, "joined") < ins_number(job, "size") &&
-           (!g || strcmp(ins_string(g, "state"), "active") == 0);
+    size_t formed = 0, older = 0;
+    for (size_t i = 0; i < json_array_size(groups); i++) {
+        const json_t *g = json_array_get(groups, i);
+        formed += json_is_true(json_object_get(g, "is_job")) && is_named(g, "job", job);
+    }
+    for (size_t i = json_array_size(jobs); i-- > 0 && json_array_get(jobs, i) != job;)
+        older += is_named(json_array_get(jobs, i), "name", job);
+    return ins_number(job, "joined") < ins_number(job, "size") && older >= formed;
 }
 
 static void add_line(struct libscols_table *t, const json_t *g)

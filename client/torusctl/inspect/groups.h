@@ -12,8 +12,9 @@ json_t *ins_groups(struct ins_machine *m);
 /* ins_group_of_job returns the group of a job {name, uid}, a broken or parted one before others;
  * NULL if there is none. */
 const json_t *ins_group_of_job(const json_t *groups, const json_t *job);
-/* ins_is_forming returns true if a job {name, uid, size, joined} waits for ranks. A job that has
- * lost ranks has fewer, too: its group is broken. */
-bool ins_is_forming(const json_t *groups, const json_t *job);
+/* ins_is_forming returns true if a job {name, uid, size, joined} of the list waits for ranks. A job
+ * that has lost ranks has fewer, too, and has a group. A successor of the same name is listed before
+ * it: nodes list the newest job first. */
+bool ins_is_forming(const json_t *jobs, const json_t *groups, const json_t *job);
 
 #endif

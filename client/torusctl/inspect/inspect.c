@@ -107,6 +107,11 @@ void ins_rank_runs(char *text, size_t bytes, const json_t *list)
     }
 }
 
+const char *ins_rank_word(const char *ranks)
+{
+    return strpbrk(ranks, "-, ") ? "ranks" : "rank";
+}
+
 void ins_missing_ranks(char *text, size_t bytes, const json_t *job)
 {
     const json_t *list = json_object_get(job, "missing");

@@ -40,5 +40,7 @@ void ins_rank_runs(char *text, size_t bytes, const json_t *list);
  * receives one when the job is complete; until then fewer processes are missing than ranks: "2 of
  * 0-2". */
 void ins_missing_ranks(char *text, size_t bytes, const json_t *job);
+/* ins_rank_word returns "rank", or "ranks" if ins_rank_runs has written several. */
+const char *ins_rank_word(const char *ranks);
 
 #endif

@@ -29,19 +29,43 @@ static void add_nodes(json_t *job, const json_t *clients, uint32_t nodes)
     json_object_set_new(job, "nodes", list);
 }
 
-/* add_state adds whether the job forms, runs, or is broken, and since when it exists. */
-static void add_state(json_t *job, const json_t *groups)
+/* tell_short says which ranks a job has no more, and which nodes may have taken them along. */
+static void tell_short(char *text, size_t bytes, const json_t *job, const json_t *silent)
 {
-    bool forming = ins_is_forming(groups, job);
+    char ranks[256], nodes[256];
+    json_t *list = json_array();
+    for (size_t i = 0; i < json_array_size(silent); i++)
+        json_array_append(list, json_object_get(json_array_get(silent, i), "node"));
+    ins_missing_ranks(ranks, sizeof ranks, job);
+    ins_rank_runs(nodes, sizeof nodes, list);
+    if (json_array_size(list))
+        snprintf(text, bytes, "%s %s left or died; no answer from node %s", ins_rank_word(ranks),
+                 ranks, nodes);
+    else
+        snprintf(text, bytes, "%s %s left or died", ins_rank_word(ranks), ranks);
+    json_decref(list);
+}
+
+/* add_state adds whether the job forms, runs, or is broken, and since when it exists. A job
+ * whose ranks are gone is broken before its next call finds out. */
+static void add_state(json_t *job, const json_t *jobs, const json_t *groups, const json_t *silent)
+{
+    bool forming = ins_is_forming(jobs, groups, job);
     const json_t *g = forming ? NULL : ins_group_of_job(groups, job);
     bool active = !g || strcmp(ins_string(g, "state"), "active") == 0;
-    json_object_set_new(job, "state",
-                        json_string(forming  ? "forming"
-                                    : active ? "running"
-                                             : ins_string(g, "state")));
+    bool whole = ins_number(job, "joined") >= ins_number(job, "size");
+    const char *state = forming   ? "forming"
+                        : !active ? ins_string(g, "state")
+                        : whole   ? "running"
+                                  : "broken";
+    char text[600];
+    snprintf(text, sizeof text, "%s", ins_string(g, "text"));
+    if (!forming && !whole && !text[0])
+        tell_short(text, sizeof text, job, silent);
+    json_object_set_new(job, "state", json_string(state));
     json_object_set_new(job, "age_ns", json_integer(ins_number(g, "age_ns")));
     json_object_set_new(job, "error", json_integer(ins_number(g, "error")));
-    json_object_set_new(job, "text", json_string(ins_string(g, "text")));
+    json_object_set_new(job, "text", json_string(text));
 }
 
 /* add_operation adds the operation that has been in flight for the longest time, or null. */
@@ -116,7 +140,8 @@ static void print_jobs(const struct ins_machine *m, const json_t *jobs)
         add_line(t, job);
         ins_missing_ranks(missing, sizeof missing, job);
         if (missing[0] && strcmp(ins_string(job, "state"), "forming") == 0)
-            printf("! job %s waits for rank %s to join\n", ins_string(job, "name"), missing);
+            printf("! job %s waits for %s %s to join\n", ins_string(job, "name"),
+                   ins_rank_word(missing), missing);
         if (*ins_string(job, "text"))
             printf("! job %s is %s: %s\n", ins_string(job, "name"), ins_string(job, "state"),
                    ins_string(job, "text"));
@@ -137,7 +162,7 @@ static int show(struct ins_machine *m, const struct ins_choices *o, const char *
         {
             json_object_del(job, "at");
             add_nodes(job, json_object_get(state, "clients"), m->nodes);
-            add_state(job, groups);
+            add_state(job, jobs, groups, m->silent);
             add_operation(job, json_object_get(state, "operations"));
         }
         if (o->as_json) {

@@ -107,7 +107,7 @@ static json_t *take_forming(const json_t *jobs, const json_t *groups)
     for (size_t i = 0; i < json_array_size(jobs); i++) {
         json_t *j = json_array_get(jobs, i);
         json_object_del(j, "at");
-        if (ins_is_forming(groups, j))
+        if (ins_is_forming(jobs, groups, j))
             json_array_append(forming, j);
     }
     return forming;
