@@ -84,10 +84,11 @@ static int run_keygen(int argc, char **argv)
         return EXIT_WELL;
     }
     printf("%s %s # %s\n", o.coordinates ? o.coordinates : "COORDINATES", text, host);
-    fprintf(stderr,
-            "%s has the secret key. Add the line above%s to the file of [security] peers on every "
-            "node.\n",
-            path, o.coordinates ? "" : ", with the coordinates of its node,");
+    fprintf(
+        stderr,
+        "%s has the secret key. Add the printed line%s to the file of [security] peers on every "
+        "node.\n",
+        path, o.coordinates ? "" : ", with the coordinates of its node,");
     return EXIT_WELL;
 }
 

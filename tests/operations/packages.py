@@ -174,6 +174,9 @@ def check_installed(booted):
         if not glob.glob(f"{booted.root}/usr/share/man/{page}*") and not excluded(booted):
             raise Failure(f"{page} is not installed")
     component = booted.run("sh", "-ec", "ldd /usr/lib/*/torus/openmpi/mca_coll_torus.so").stdout
+    for path in ("/etc/torusd/torusd.conf.d", "/usr/share/doc/torusd-openmpi/README.Debian"):
+        if not exists(booted, path):
+            raise Failure(f"{path} is not installed")
     if "not found" in component:
         raise Failure(f"the component of Open MPI lacks libraries:\n{component}")
 

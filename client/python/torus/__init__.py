@@ -8,7 +8,7 @@
         total = np.zeros(1)
         job.Allreduce(np.array([float(job.rank)]), total)
 
-docs/python.md is the manual.
+The manual is docs/python.md, of the package torusd in /usr/share/doc/torusd/docs.
 """
 try:
     from ._torus import lib as _lib
