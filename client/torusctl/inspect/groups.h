@@ -13,8 +13,8 @@ json_t *ins_groups(struct ins_machine *m);
  * NULL if there is none. */
 const json_t *ins_group_of_job(const json_t *groups, const json_t *job);
 /* ins_is_forming returns true if a job {name, uid, size, joined} of the list waits for ranks. A job
- * that has lost ranks has fewer, too, and has a group. A successor of the same name is listed before
- * it: nodes list the newest job first. */
+ * that has lost ranks has fewer, too, and has a group. A successor of the same name is listed
+ * before it: nodes list the newest job first. */
 bool ins_is_forming(const json_t *jobs, const json_t *groups, const json_t *job);
 
 #endif
