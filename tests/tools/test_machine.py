@@ -195,6 +195,29 @@ class Machine(unittest.TestCase):
         self.assertEqual([node for node, _ in found["keys"]], [0, 1])
         self.assertIn("trusts every host and user that reaches its ports", found["keys"][0][1])
 
+    def test_the_doctor_names_the_setting_that_differs(self):
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        for node, timeout in enumerate(("20s", "30s")):
+            with open(f"{folder}/c{node}", "w", encoding="ascii") as f:
+                f.write(f"[torus]\nshape = 2\n[node]\ncoordinates = {node}\n"
+                        f"socket = {folder}/s{node}\nstate_directory = {folder}\n"
+                        f"[peers]\nendpoints = ipc://{folder}/p0\n    ipc://{folder}/p1\n"
+                        f"[limits]\nprogress_timeout = {timeout}\n")
+            daemon = subprocess.Popen([os.path.join(os.path.dirname(CTL), "torusd"), "--config",
+                                       f"{folder}/c{node}"], stderr=subprocess.DEVNULL)
+            self.addCleanup(daemon.wait)
+            self.addCleanup(daemon.terminate)
+        text, until = "", time.monotonic() + DEADLINE_S
+        while "progress_timeout" not in text and time.monotonic() < until:
+            done = subprocess.run([CTL, "doctor", "--socket", f"{folder}/s0", "--json"], text=True,
+                                  capture_output=True, timeout=DEADLINE_S)
+            for found in json.loads(done.stdout)["findings"]:
+                if found["check"] == "answers":
+                    text, advice = found["text"], found["advice"]
+        self.assertIn("[limits] progress_timeout is 30000 ms on node 1, but 20000 ms on node 0", text)
+        self.assertEqual(advice, "use the same value on all nodes, and run systemctl restart torusd "
+                                 "where it changed")
+
     def test_the_doctor_helps_without_a_daemon(self):
         done = subprocess.run([CTL, "doctor", "--json", "--socket", "/nonexistent/socket"],
                               capture_output=True, text=True, timeout=DEADLINE_S)

@@ -55,6 +55,24 @@ static bool answers(const struct report *r, uint32_t node)
 
 /* ---- checks ---- */
 
+/* advice_for returns what to do about a dead link, by its reason; NULL: it says too little. */
+static const char *advice_for(const char *why)
+{
+    if (strstr(why, "refused"))
+        return "start torusd there; both ports must be open: the one of listen and the next";
+    if (strstr(why, "use the same value") || strstr(why, " differ") || strstr(why, "shape is"))
+        return "use the same value on all nodes, and run systemctl restart torusd where it changed";
+    if (strstr(why, "same release"))
+        return "install the same release on all nodes, and restart torusd";
+    if (strstr(why, "key") || strstr(why, "handshake"))
+        return "compare the keys of both nodes with torusctl config show, and reload both";
+    if (strstr(why, "has not said which release"))
+        return "open the ports of this node to that one: the one of listen and the next";
+    if (strstr(why, "timeout") || strstr(why, "route") || strstr(why, "silent"))
+        return "look at the cable, the route and the firewall between the two hosts";
+    return NULL;
+}
+
 static void check_silent(struct report *r)
 {
     for (size_t i = 0; i < json_array_size(r->m->silent); i++) {
@@ -63,31 +81,24 @@ static void check_silent(struct report *r)
         ins_duration(age, sizeof age, ins_number(s, "silent_ns"));
         if (ins_number(s, "silent_ns"))
             snprintf(since, sizeof since, ", silent for %s", age);
+        const char *advice = advice_for(ins_string(s, "error"));
         find(r, "answers", ins_number(s, "node"),
-             "run systemctl status torusd there; if it runs, look at the network and the firewall",
+             advice ? advice
+                    : "run systemctl status torusd there; if it runs, look at the network and the "
+                      "firewall",
              "node %lld does not answer%s: %s", (long long)ins_number(s, "node"), since,
              ins_string(s, "error"));
     }
-}
-
-/* advice_for returns what to do about a dead link, by its reason. */
-static const char *advice_for(const char *why)
-{
-    if (strstr(why, "refused"))
-        return "start torusd there; both ports must be open: the one of listen and the next";
-    if (strstr(why, "key") || strstr(why, "handshake"))
-        return "compare the keys of both nodes with torusctl config show, and reload both";
-    if (strstr(why, "timeout") || strstr(why, "route") || strstr(why, "silent"))
-        return "look at the cable, the route and the firewall between the two hosts";
-    return "look at the log of both daemons (journalctl -u torusd)";
 }
 
 static void check_links(struct report *r)
 {
     for (size_t i = 0; i < json_array_size(r->links); i++) {
         const json_t *l = json_array_get(r->links, i);
+        const char *advice = advice_for(ins_string(l, "error"));
         if (ins_link_is_dead(l))
-            find(r, "ports", ins_number(l, "from"), advice_for(ins_string(l, "error")),
+            find(r, "ports", ins_number(l, "from"),
+                 advice ? advice : "look at the log of both daemons (journalctl -u torusd)",
                  "node %lld has no connection to node %lld: %s", (long long)ins_number(l, "from"),
                  (long long)ins_number(l, "to"), ins_string(l, "error"));
     }

@@ -70,7 +70,10 @@ bool td_peer_accepted(struct td_peer *p, const uint8_t *body, size_t size)
         return false;
     if (!g.accepted) {
         char text[200];
-        snprintf(text, sizeof text, "it rejected the handshake: %.170s", g.text);
+        /* This daemon may reject the peer for the same reason, and then knows the values of both.
+         */
+        snprintf(text, sizeof text, "it rejected the handshake: %.170s",
+                 p->refused[0] ? p->refused : g.text);
         if (strcmp(text, p->refusal) != 0) /* logged once, not at each attempt */
             complain(p, text);
         snprintf(p->refusal, sizeof p->refusal, "%s", text);
@@ -359,7 +362,9 @@ static void end(struct td_peer *p, const char *text, unsigned after_ms, bool ref
 {
     if (p->up && td_loop_now() - p->up_at >= STEADY_NS)
         p->retry_ms = RETRY_MS; /* otherwise it could fail again and again without a pause */
-    bool was_up = p->up, news = p->unacknowledged.first || (refused && !p->told_refused);
+    bool was_up = p->up, other = strncmp(p->text, text, strlen(text)) != 0;
+    bool news =
+        p->unacknowledged.first || (refused && !p->told_refused) || (p->refusal[0] && other);
     p->up = false;
     p->peers->up -= was_up;
     close_connections(p);
