@@ -213,8 +213,9 @@ def check_removal(booted):
     until(30, lambda: not exists(booted, "/run/torusd/torusd.sock"), "the daemon still runs")
     if not exists(booted, "/etc/torusd/torusd.conf"):
         raise Failure("the removal has removed the configuration")
+    booted.write("/etc/torusd/torusd.conf.d/site.conf", "[security]\nkey = /etc/torusd/keys/torusd.key\n")
     dpkg(booted, "--purge", *PACKAGES)
-    for path in ("/etc/torusd", "/var/lib/torusd", "/usr/sbin/torusd", "/usr/include/torus",
+    for path in ("/etc/torusd", "/run/torusd", "/var/lib/torusd", "/usr/sbin/torusd", "/usr/include/torus",
                  "/usr/lib/python3/dist-packages/torus"):
         if exists(booted, path):
             raise Failure(f"after the purge {path} is left: {booted.run('ls', '-R', path).stdout}")
