@@ -152,6 +152,10 @@ static void without_a_quorum_calls_end_with_partitioned_on_all_nodes_that_are_he
     node_forget();
     node_call(c, -1); /* later calls end at once */
     assert_int_equal(node.reply.error, TD_ERR_PARTITIONED);
+    struct td_message m = {.kind = TD_MESSAGE_ARRIVE, .instance = c->instance, .sequence = 5};
+    m.u.arrive.least = m.u.arrive.greatest = node_barrier(2);
+    node_message(2, &m); /* it may have made the group after END came */
+    assert_non_null(told(2, TD_PARTING_END));
     node_end();
 }
 
