@@ -438,9 +438,26 @@ static void an_announcement_is_reported_soon_and_names_the_last_rank(void **stat
     node_end();
 }
 
+static void a_verdict_waits_for_memory(void **state)
+{
+    (void)state;
+    begin(0);
+    node_call(c, -1);
+    operation()->verdict_at = node.core->now;
+    node.core->pad_used = TD_PAD_BYTES;
+    td_gate_timers(node.core, operation());
+    assert_int_equal(operation()->error, TD_OK);
+    node.core->pad_used = 0;
+    td_gate_timers(node.core, operation());
+    node_run();
+    assert_int_equal(node.reply.error, TD_ERR_TIMEOUT);
+    node_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_verdict_waits_for_memory),
         cmocka_unit_test(an_announcement_is_reported_soon_and_names_the_last_rank),
         cmocka_unit_test(children_give_their_scratch_back_while_a_rank_is_missing),
         cmocka_unit_test(root_releases_when_the_last_child_announces),

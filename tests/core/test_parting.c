@@ -231,7 +231,10 @@ static void calls_wait_in_a_round_and_go_on_with_the_largest_number(void **state
     node_call(c, -1);
     assert_int_equal(node.reply.kind, TD_REPLY_NO_ROOM);
     assert_int_equal(c->seat[0].next_sequence, 1);
+    memset(c->ended_unrecorded, 1, sizeof c->ended_unrecorded); /* of the era before */
     tell(0, TD_PARTING_RESUME, 1, 2);
+    for (size_t i = 0; i < sizeof c->ended_unrecorded; i++)
+        assert_int_equal(((const uint8_t *)c->ended_unrecorded)[i], 0);
     assert_int_equal(node.reply.kind, TD_REPLY_ROOM);
     assert_int_equal(c->state, TD_COMMUNICATOR_ACTIVE);
     node_call(c, -1); /* operation 1: this rank is behind */

@@ -619,9 +619,23 @@ static void a_node_that_is_asked_says_that_its_rank_has_not_called(void **state)
     node_end();
 }
 
+static void a_process_outside_of_the_group_shrinks_nothing(void **state)
+{
+    (void)state;
+    begin(0);
+    struct td_request q = {.kind = TD_REQUEST_SHRINK, .id = 20};
+    q.u.shrink.group = c->number;
+    td_shrink_request(node.core, node_client(99), &q);
+    node_run();
+    assert_int_equal(node.reply.error, TD_ERR_INVALID);
+    assert_null(c->shrink);
+    node_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_process_outside_of_the_group_shrinks_nothing),
         cmocka_unit_test(a_node_that_is_asked_says_that_its_rank_has_not_called),
         cmocka_unit_test(a_node_votes_at_the_first_slot_that_lives),
         cmocka_unit_test(the_first_error_of_a_vote_is_the_outcome),

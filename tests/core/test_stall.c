@@ -342,9 +342,20 @@ static void computation_that_fails_before_the_release_ends_the_call_for_all(void
     node_end();
 }
 
+static void an_operation_that_begins_has_no_error_of_the_time_before(void **state)
+{
+    (void)state;
+    begin(INNER);
+    o->pending_error = TD_ERR_TIMEOUT;
+    td_stall_begin(o);
+    assert_int_equal(o->pending_error, TD_OK);
+    node_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_operation_that_begins_has_no_error_of_the_time_before),
         cmocka_unit_test(node_without_progress_appeals_and_names_the_node_that_it_waits_for),
         cmocka_unit_test(node_to_which_bytes_of_the_operation_flow_does_not_appeal),
         cmocka_unit_test(root_names_the_last_of_the_nodes_that_wait_for_each_other),
