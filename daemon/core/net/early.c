@@ -54,7 +54,7 @@ void td_early_arrive(struct td_core *core, struct td_link *link, const struct td
         return;
     }
     if (link->relayed) /* a node on the route may have dropped the missing ones for good */
-        td_session_ask(core, link);
+        td_session_ask_missing(core, link);
     if (e->kept >> ahead & 1)
         return;
     e->kept |= (uint64_t)1 << ahead;

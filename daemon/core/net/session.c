@@ -151,6 +151,18 @@ void td_session_ask(struct td_core *core, struct td_link *link)
         answer(core, link, true);
 }
 
+void td_session_ask_missing(struct td_core *core, struct td_link *link)
+{
+    struct td_lane *lane = link->lane;
+    uint64_t arrived = link->tree_received + lane->received;
+    if (link->relayed && lane->asked_at && lane->asked_with == arrived &&
+        core->now < lane->asked_at + TD_LINK_PATIENCE_NS)
+        return;
+    lane->asked_at = core->now;
+    lane->asked_with = arrived;
+    td_session_ask(core, link);
+}
+
 void td_session_doubt(struct td_core *core, struct td_link *link)
 {
     td_session_transition(link, TD_SESSION_CLOSE);
@@ -487,7 +499,7 @@ bool td_session_message(struct td_core *core, uint32_t node, const struct td_mes
         if (m->number > link->tree_received && core->two_paths)
             td_early_arrive(core, link, m);
         else if (m->number > link->tree_received)
-            td_session_ask(core, link);
+            td_session_ask_missing(core, link);
         return false;
     }
     link->tree_received++;
