@@ -490,13 +490,12 @@ static void follow(struct wait *w, struct td_meeting *m, enum td_meeting_next ne
         wake(m->gate);
 }
 
-/* account adds to the sums of the segment after a call: how long this rank waited for the last one.
- * Where it waited, it has read the clock anyway. */
-static void account(const struct wait *w, const struct td_meeting *m, uint32_t kind)
+/* account adds to the sums of the segment how long this rank waited for the last one of a call that
+ * is DONE. Where it waited, it has read the clock anyway; the last rank of a short call never
+ * waits.
+ */
+static inline void account(const struct td_meeting *m, uint32_t kind, int64_t waited)
 {
-    if (m->is_last)
-        return;
-    int64_t waited = w->arrival_ns >= 0 ? w->arrival_ns : w->last - w->began;
     if (waited >= WORTH_NS)
         td_segment_waited(m->segment, m->slot, kind, (uint64_t)waited);
 }
@@ -542,12 +541,15 @@ static int meet(torus_group *g, const struct td_call *call, const struct tl_own 
         *waited_ns = w.arrival_ns >= 0 ? w.arrival_ns : w.began ? tl_now_ns() - w.began : 0;
         return TORUS_PENDING;
     }
-    account(&w, &m, call->kind);
     g->by_segment++;
     g->segment->late = 0;
     c->operations++;
-    if (!rounds)
+    if (!rounds) {
+        account(&m, call->kind, w.last - w.began);
         tl_group_release(g);
+    } else if (!m.is_last) {
+        account(&m, call->kind, w.arrival_ns);
+    }
     return TORUS_OK;
 }
 

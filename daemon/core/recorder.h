@@ -62,13 +62,20 @@ uint32_t td_recorder_size(uint32_t events);
 size_t td_recorder_bytes(uint32_t events);
 void td_recorder_init(struct td_recorder *recorder, uint32_t events);
 
+/* td_recorder_next returns the place of the next event, r->next, which the caller writes. */
+static inline struct td_trace_event *td_recorder_next(struct td_recorder *r)
+{
+    return &r->ring[r->next++ & r->mask];
+}
+
 /* td_recorder_add returns a new event with its number, kind and time, for the caller to fill in:
  * the other fields have old values. */
 static inline struct td_trace_event *td_recorder_add(struct td_recorder *r, enum td_trace_kind kind,
                                                      td_time now)
 {
-    struct td_trace_event *e = &r->ring[r->next & r->mask];
-    e->number = r->next++;
+    uint64_t number = r->next;
+    struct td_trace_event *e = td_recorder_next(r);
+    e->number = number;
     e->at = e->since = now;
     e->kind = (uint8_t)kind;
     return e;

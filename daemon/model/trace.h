@@ -22,7 +22,7 @@ enum td_trace_kind {
     TD_TRACE_SENT,        /* packets. subject: node; since: the first one; a: bytes; b: packets */
     TD_TRACE_RECEIVED,
     TD_TRACE_APPEAL,  /* this node asks the root to end the operation */
-    TD_TRACE_DONE,    /* it has ended well on this node. since: the first call */
+    TD_TRACE_DONE,    /* no longer recorded: the returns of the ranks tell it */
     TD_TRACE_FAILED,  /* it has ended with an error. subject: rank of the culprit; a: its node
                          plus 1, or 0 */
     TD_TRACE_DIED,    /* a rank of this node has died. subject: rank; b: pid */

@@ -522,31 +522,38 @@ static void what_is_wrong_with_one_call_is_a_sentence(void **state)
     stop();
 }
 
+/* half_of_a_spectrum plans R2C or C2R on four ranks, of which two give the real type and two the
+ * complex one. */
+static void half_of_a_spectrum(bool back, int real, int complex, size_t bytes)
+{
+    torus_plan *plan[4] = {NULL};
+    torus_request *r[4] = {NULL};
+    for (uint32_t i = 0; i < 4; i++) {
+        struct torus_fft_desc d = {.size = sizeof d,
+                                   .dimensions = 2,
+                                   .shape = {8, 6},
+                                   .type = (int)i % 2 == back ? real : complex,
+                                   .sign = back ? TORUS_BACKWARD : TORUS_FORWARD,
+                                   .transform = {TORUS_TRANSFORM_COMPLEX,
+                                                 back ? TORUS_TRANSFORM_C2R : TORUS_TRANSFORM_R2C}};
+        must(i, torus_iplan_fft(world[i], &d, &plan[i], &r[i]));
+    }
+    assert_int_equal(complete(r, 4), TORUS_OK);
+    for (uint32_t i = 0; i < 4; i++) {
+        assert_int_equal(torus_plan_bytes(plan[i], back), 2 * 6 * bytes);
+        assert_int_equal(torus_plan_bytes(plan[i], !back), (size_t)2 * 4 * 2 * bytes);
+        must(i, torus_plan_free(plan[i]));
+    }
+}
+
 static void half_of_a_spectrum_is_described_by_the_type_of_either_side(void **state)
 {
     (void)state;
     start(2, "");
     join_ranks(4, false);
-    for (int real = 0; real < 2; real++) {
-        torus_plan *plan[4] = {NULL};
-        torus_request *r[4] = {NULL};
-        for (uint32_t i = 0; i < 4; i++) {
-            struct torus_fft_desc d = {
-                .size = sizeof d,
-                .dimensions = 2,
-                .shape = {8, 6},
-                .type = (int)i % 2 == real ? TORUS_FLOAT : TORUS_COMPLEX_FLOAT,
-                .sign = real ? TORUS_BACKWARD : TORUS_FORWARD,
-                .transform = {TORUS_TRANSFORM_COMPLEX,
-                              real ? TORUS_TRANSFORM_C2R : TORUS_TRANSFORM_R2C}};
-            must(i, torus_iplan_fft(world[i], &d, &plan[i], &r[i]));
-        }
-        assert_int_equal(complete(r, 4), TORUS_OK);
-        for (uint32_t i = 0; i < 4; i++) {
-            assert_int_equal(torus_plan_bytes(plan[i], real), 2 * 6 * sizeof(float));
-            assert_int_equal(torus_plan_bytes(plan[i], !real), 2 * 4 * 2 * sizeof(float));
-            must(i, torus_plan_free(plan[i]));
-        }
+    for (int back = 0; back < 2; back++) {
+        half_of_a_spectrum(back, TORUS_FLOAT, TORUS_COMPLEX_FLOAT, sizeof(float));
+        half_of_a_spectrum(back, TORUS_DOUBLE, TORUS_COMPLEX_DOUBLE, sizeof(double));
     }
     close_all(context, 4);
     stop();

@@ -8,80 +8,96 @@ static uint32_t group_name(const struct td_communicator *c)
 }
 
 /* name fills in which operation an event is of. */
-static void name(const struct td_operation *o, struct td_trace_event *e)
+static inline void name(const struct td_operation *o, struct td_trace_event *e)
 {
     const struct td_communicator *c = o->communicator;
     e->world = c->world;
     e->group = group_name(c);
     e->sequence = td_operation_number(o);
-    e->call = o->witnesses ? (uint8_t)o->least.call.kind : 0;
-    e->error = 0;
 }
 
-/* add is td_recording_add, inline: each call and return of a rank is an event. */
-static inline struct td_trace_event *add(struct td_core *core, const struct td_operation *o,
-                                         enum td_trace_kind kind)
+static inline uint8_t call_of(const struct td_operation *o)
 {
-    if (!core->recorder)
-        return NULL;
-    struct td_trace_event *e = td_recorder_add(core->recorder, kind, core->now);
-    name(o, e);
-    e->subject = TD_TRACE_NOBODY;
-    e->a = e->b = 0;
-    return e;
+    return o->witnesses ? (uint8_t)o->least.call.kind : 0;
+}
+
+/* record adds an event of an operation, whose other fields are given. It is inline and writes each
+ * field once: each call and return of a rank is an event. */
+static inline void record(struct td_core *core, const struct td_operation *o,
+                          enum td_trace_kind kind, struct td_trace_event e)
+{
+    struct td_recorder *r = core->recorder;
+    e.number = r->next;
+    e.at = core->now;
+    e.kind = (uint8_t)kind;
+    name(o, &e);
+    *td_recorder_next(r) = e;
 }
 
 struct td_trace_event *td_recording_add(struct td_core *core, const struct td_operation *o,
                                         enum td_trace_kind kind)
 {
-    return add(core, o, kind);
+    if (!core->recorder)
+        return NULL;
+    struct td_trace_event *e = td_recorder_add(core->recorder, kind, core->now);
+    name(o, e);
+    e->call = call_of(o);
+    e->error = 0;
+    e->subject = TD_TRACE_NOBODY;
+    e->a = e->b = 0;
+    return e;
 }
 
 void td_recording_call(struct td_core *core, const struct td_operation *o, uint32_t local,
                        uint8_t call)
 {
     const struct td_communicator *c = o->communicator;
-    struct td_trace_event *e = add(core, o, TD_TRACE_CALL);
-    if (!e)
+    if (!core->recorder)
         return;
-    e->call = call;
-    e->subject = td_communicator_job_rank(c, c->seat[local].rank);
-    e->since = o->arrival[local].at;
-    e->a = o->by_segment;
-    e->b = c->seat[local].pid;
+    record(core, o, TD_TRACE_CALL,
+           (struct td_trace_event){.call = call,
+                                   .subject = td_communicator_job_rank(c, c->seat[local].rank),
+                                   .since = o->arrival[local].at,
+                                   .a = o->by_segment,
+                                   .b = c->seat[local].pid});
 }
 
 void td_recording_return(struct td_core *core, const struct td_operation *o, uint32_t local)
 {
     const struct td_communicator *c = o->communicator;
-    struct td_trace_event *e = add(core, o, TD_TRACE_RETURN);
-    if (!e)
+    if (!core->recorder)
         return;
-    e->subject = td_communicator_job_rank(c, c->seat[local].rank);
-    e->since = o->arrival[local].at;
-    e->error = (uint16_t) - (int)o->error;
+    record(core, o, TD_TRACE_RETURN,
+           (struct td_trace_event){.call = call_of(o),
+                                   .subject = td_communicator_job_rank(c, c->seat[local].rank),
+                                   .since = o->arrival[local].at,
+                                   .error = (uint16_t) - (int)o->error});
 }
 
 void td_recording_release(struct td_core *core, const struct td_operation *o)
 {
-    struct td_trace_event *e = add(core, o, TD_TRACE_RELEASE);
-    if (!e)
+    if (!core->recorder)
         return;
-    e->since = o->started_at;
+    uint32_t last = TD_TRACE_NOBODY;
     if (o->last)
-        e->subject = td_communicator_job_rank(o->communicator, o->last - 1);
+        last = td_communicator_job_rank(o->communicator, o->last - 1);
+    record(core, o, TD_TRACE_RELEASE,
+           (struct td_trace_event){.call = call_of(o), .subject = last, .since = o->started_at});
 }
 
 void td_recording_steps(struct td_core *core, const struct td_operation *o, enum td_trace_kind kind,
                         unsigned family)
 {
-    struct td_trace_event *e = td_recording_add(core, o, kind);
-    if (!e)
+    if (!core->recorder)
         return;
-    e->subject = family;
-    e->a = kind == TD_TRACE_STEPS_LEFT ? o->engine.family[family].done
-                                       : o->program.family[family].count;
-    e->b = o->program.family[family].kind;
+    record(core, o, kind,
+           (struct td_trace_event){.call = call_of(o),
+                                   .subject = family,
+                                   .since = core->now,
+                                   .a = kind == TD_TRACE_STEPS_LEFT
+                                            ? o->engine.family[family].done
+                                            : o->program.family[family].count,
+                                   .b = o->program.family[family].kind});
 }
 
 void td_recording_packet(struct td_core *core, const struct td_operation *o, uint32_t node,
@@ -91,6 +107,7 @@ void td_recording_packet(struct td_core *core, const struct td_operation *o, uin
     if (!core->recorder)
         return;
     name(o, &e);
+    e.call = call_of(o);
     struct td_flow *f = td_recorder_flow(core->recorder, o, node, out, core->now, &e);
     f->event.at = core->now;
     f->event.a += bytes;
@@ -104,10 +121,8 @@ void td_recording_sent(struct td_core *core, struct td_operation *o, uint32_t no
 
 void td_recording_done(struct td_core *core, const struct td_operation *o)
 {
-    if (!core->recorder)
-        return;
-    td_recorder_flush(core->recorder, o);
-    add(core, o, TD_TRACE_DONE)->since = o->started_at;
+    if (core->recorder && core->recorder->flows)
+        td_recorder_flush(core->recorder, o);
 }
 
 void td_recording_failed(struct td_core *core, const struct td_operation *o, int64_t rank,

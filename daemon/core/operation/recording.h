@@ -24,8 +24,8 @@ void td_recording_packet(struct td_core *core, const struct td_operation *o, uin
                          bool out, uint32_t bytes);
 /* td_recording_sent serves the notice `sent`. */
 void td_recording_sent(struct td_core *core, struct td_operation *o, uint32_t node, uint32_t bytes);
-/* td_recording_done and td_recording_failed: the operation ends on this node. rank, node: of the
- * culprit, -1: unknown. */
+/* td_recording_done and td_recording_failed: the operation ends on this node, well, which the
+ * returns of its ranks tell, or not. rank, node: of the culprit, -1: unknown. */
 void td_recording_done(struct td_core *core, const struct td_operation *o);
 void td_recording_failed(struct td_core *core, const struct td_operation *o, int64_t rank,
                          int64_t node, const char *text);
