@@ -494,10 +494,10 @@ static void follow(struct wait *w, struct td_meeting *m, enum td_meeting_next ne
  * is DONE. Where it waited, it has read the clock anyway; the last rank of a short call never
  * waits.
  */
-static inline void account(const struct td_meeting *m, uint32_t kind, int64_t waited)
+static inline void account(const struct td_meeting *m, const struct td_call *call, int64_t waited)
 {
     if (waited >= WORTH_NS)
-        td_segment_waited(m->segment, m->slot, kind, (uint64_t)waited);
+        td_segment_waited(m->segment, m->slot, call->kind, (uint64_t)waited);
 }
 
 /* meet makes the next call of the group in its segment; `rounds`: a long one. TORUS_PENDING: it
@@ -545,10 +545,10 @@ static int meet(torus_group *g, const struct td_call *call, const struct tl_own 
     g->segment->late = 0;
     c->operations++;
     if (!rounds) {
-        account(&m, call->kind, w.last - w.began);
+        account(&m, call, w.last - w.began);
         tl_group_release(g);
     } else if (!m.is_last) {
-        account(&m, call->kind, w.arrival_ns);
+        account(&m, call, w.arrival_ns);
     }
     return TORUS_OK;
 }

@@ -150,3 +150,47 @@ int td_plan_call_print(const struct td_call *call, char *text, size_t size)
         field(call, TO_SHIFT, LAYOUT_BITS));
     return (int)t.length;
 }
+
+/* ---- what differs ---- */
+
+/* struct field: bits of `plan`, up to the next field. */
+struct field {
+    unsigned shift;
+    const char *name;
+};
+
+static const char *difference(const struct field *fields, uint64_t bits)
+{
+    const char *name = "the description differs"; /* hashes of some bits are equal by chance */
+    for (const struct field *f = fields; f->name && bits >> f->shift; f++)
+        name = f->name;
+    return name;
+}
+
+const char *td_plan_call_difference(const struct td_call *a, const struct td_call *b)
+{
+    static const struct field fft[] = {{0, "the sign differs"},
+                                       {SCALE_SHIFT, "the scale differs"},
+                                       {METHOD_SHIFT, "the method differs"},
+                                       {KINDS_SHIFT, "the kinds of transform differ"},
+                                       {GRID_SHIFT, "the grid differs"},
+                                       {TO_SHIFT, "the layout after differs"},
+                                       {FROM_SHIFT, "the layout before differs"},
+                                       {0, NULL}};
+    static const struct field redist[] = {{0, "the schedule differs"},
+                                          {KINDS_SHIFT, "the order of the axes differs"},
+                                          {GRID_SHIFT, "the size of an element differs"},
+                                          {TO_SHIFT, "the layout after differs"},
+                                          {FROM_SHIFT, "the layout before differs"},
+                                          {0, NULL}};
+    if (a->kind != b->kind || (a->kind != TD_KIND_PLAN_FFT && a->kind != TD_KIND_PLAN_REDIST))
+        return NULL;
+    if (a->count != b->count)
+        return "the lengths of the axes differ";
+    if (a->type != b->type)
+        return "the type differs";
+    uint64_t bits = a->plan ^ b->plan, layouts = bits >> TO_SHIFT << TO_SHIFT;
+    if (layouts != bits) /* such a field may change a default layout, too */
+        bits ^= layouts;
+    return difference(a->kind == TD_KIND_PLAN_FFT ? fft : redist, bits);
+}

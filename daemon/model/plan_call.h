@@ -12,5 +12,8 @@ void td_plan_call(const struct td_plan *plan, struct td_call *call);
 /* td_plan_call_print writes such a call, or its digest if it has no fields. Layouts and the grid
  * are hashes of some bits. It returns the length as snprintf does. */
 int td_plan_call_print(const struct td_call *call, char *text, size_t size);
+/* td_plan_call_difference says in which field two calls differ that plan the same kind of
+ * operation, such as "the layout after differs"; NULL: they do not plan, or their kinds differ. */
+const char *td_plan_call_difference(const struct td_call *a, const struct td_call *b);
 
 #endif

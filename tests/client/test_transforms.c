@@ -287,14 +287,21 @@ static void ranks_that_disagree_are_a_mismatch(void **state)
         differs(&d, &other, words, other_words);                                                   \
     } while (0)
     DIFFERS(shape[1], 8, "(10x9, ", "(10x8, ");
+    DIFFERS(shape[1], 8, "(10x9, ", ": the lengths of the axes differ");
     DIFFERS(shape[1], 1u << 30, "(10x9, ", "(lengths #");
     DIFFERS(sign, TORUS_BACKWARD, ", forward, ", ", backward, ");
+    DIFFERS(sign, TORUS_BACKWARD, ", backward, ", ": the sign differs");
     DIFFERS(scale, TORUS_SCALE_ORTHO, "scale none", "scale ortho");
+    DIFFERS(type, TORUS_COMPLEX_FLOAT, "complex float", ": the type differs");
     DIFFERS(type, TORUS_COMPLEX_FLOAT, "complex double", "complex float");
     DIFFERS(transform[0], TORUS_TRANSFORM_COMPLEX, "c2c/c2c", "c2c/-"); /* only that axis */
-    DIFFERS(to, "(*, block)", "from layout #", "to layout #");
+    DIFFERS(to, "(*, block)", "to layout #", ": the layout after differs");
+    DIFFERS(from, "(*, block)", "from layout #", ": the layout before differs");
     DIFFERS(grid[0], 2, "method auto, from", "method auto, grid #");
+    DIFFERS(grid[0], 2, "plan_fft", ": the grid differs");
+    DIFFERS(transform[0], TORUS_TRANSFORM_COMPLEX, "c2c/-", ": the kinds of transform differ");
     DIFFERS(method, TORUS_TRANSPOSE_PAIRWISE, "method auto", "method pairwise");
+    DIFFERS(method, TORUS_TRANSPOSE_PAIRWISE, "plan_fft", ": the method differs");
     barrier_all(world, size);
     close_all(context, size);
     stop();

@@ -238,7 +238,7 @@ static void different_descriptions_are_a_mismatch(void **unused)
         job_make(&job, i, &q);
     }
     job_settle(&job);
-    job_expect_all(&job, TD_ERR_MISMATCH, "to layout #");
+    job_expect_all(&job, TD_ERR_MISMATCH, ": the layout after differs; ");
     job_world_end(sim);
 }
 

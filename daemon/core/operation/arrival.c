@@ -58,14 +58,16 @@ void td_arrival_witness(struct td_core *core, struct td_operation *o,
     char a[TD_CALL_TEXT_MAX], b[TD_CALL_TEXT_MAX];
     td_call_print(&o->least.call, a, sizeof a);
     td_call_print(&o->greatest.call, b, sizeof b);
+    const char *differs = td_plan_call_difference(&o->least.call, &o->greatest.call);
     td_operation_appeal(
         core, o, TD_ERR_MISMATCH,
         td_core_format(core,
                        "rank %u called %s, but rank %u called %s, as operation %llu of job %s: "
-                       "all ranks of a group make the same calls in the same order",
+                       "%s%sall ranks of a group make the same calls in the same order",
                        td_communicator_job_rank(o->communicator, o->least.rank), a,
                        td_communicator_job_rank(o->communicator, o->greatest.rank), b,
-                       (unsigned long long)td_operation_number(o), o->communicator->name));
+                       (unsigned long long)td_operation_number(o), o->communicator->name,
+                       differs ? differs : "", differs ? "; " : ""));
 }
 
 /* ---- requests ---- */
