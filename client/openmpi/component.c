@@ -13,6 +13,9 @@
 #include "module.h"
 #include "waiting.h"
 
+/* The creation of a group takes as long as some hundred short calls. */
+enum { AFTER_CALLS = 256 };
+
 struct tm_parameters tm_parameters;
 struct tm_counters tm_counters;
 torus_context *tm_context;
@@ -51,11 +54,19 @@ uint64_t tm_hash_add(uint64_t hash, const void *bytes, size_t count)
     return hash;
 }
 
+unsigned tm_after(void)
+{
+    if (tm_parameters.after >= 0)
+        return (unsigned)tm_parameters.after;
+    return tm_parameters.all ? 0 : AFTER_CALLS;
+}
+
 uint64_t tm_parameters_hash(void)
 {
     const struct tm_parameters *p = &tm_parameters;
     uint64_t hash = tm_hash_add(TM_HASH_START, &p->priority, sizeof p->priority);
     hash = tm_hash_add(hash, &p->all, sizeof p->all);
+    hash = tm_hash_add(hash, &p->after, sizeof p->after);
     hash = tm_hash_add(hash, &p->communicators, sizeof p->communicators);
     hash = tm_hash_add(hash, &p->persistent, sizeof p->persistent);
     hash = tm_hash_add(hash, &p->list_ranks, sizeof p->list_ranks);
@@ -125,11 +136,17 @@ static void register_bytes(void)
     }
 }
 
-/* register_limits registers what keeps a process below the daemon's limits: both kinds of groups
- * together stay below [limits] groups_per_process, and a list fits a request to the daemon (64
- * KiB). */
+/* register_limits registers when a communicator becomes a group, and what keeps a process below the
+ * daemon's limits: both kinds of groups together stay below [limits] groups_per_process, and a list
+ * fits a request to the daemon (64 KiB). */
 static void register_limits(void)
 {
+    tm_parameters.after = -1;
+    register_variable(
+        "after",
+        "Calls that a communicator makes before it is a group of torusd, each 4 KiB of "
+        "a call count as one more; negative: 256, or 0 with coll_torus_all",
+        MCA_BASE_VAR_TYPE_INT, &tm_parameters.after);
     tm_parameters.communicators = 768;
     register_variable("communicators",
                       "Communicators whose number (context id) is at least this stay with Open MPI",

@@ -29,7 +29,7 @@
 #include "kinds.h"
 
 /* The version of the rules by which calls are taken and made; ranks compare it. */
-enum { TM_VERSION = 2 };
+enum { TM_VERSION = 3 };
 
 /* struct tm_parameters: the values of coll_torus_*. */
 struct tm_parameters {
@@ -39,6 +39,7 @@ struct tm_parameters {
     char *machine; /* compared among ranks */
     bool all;      /* take also calls that Open MPI makes faster */
     unsigned communicators, persistent, list_ranks;
+    int after; /* calls; negative: tm_after chooses */
     size_t least[TM_KINDS], most[TM_KINDS];
     bool left[TM_KINDS]; /* `leave` names it */
 };
@@ -59,6 +60,10 @@ extern bool tm_threads;           /* MPI_THREAD_MULTIPLE */
 
 /* tm_verbose prints a line if coll_torus_verbose is at least `level`. */
 void tm_verbose(int level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* tm_after returns how many calls make a communicator a group of torusd; 0: it is one from its
+ * creation. */
+unsigned tm_after(void);
 
 /* tm_parameters_hash returns a hash of all parameters that decide whether calls are taken. */
 uint64_t tm_parameters_hash(void);

@@ -10,6 +10,8 @@
 /* Bytes from which torusd is faster between hosts (docs/performance.md). */
 enum { BETWEEN_BCAST_BYTES = 65536, BETWEEN_BYTES = 1 << 20 };
 
+enum { BYTES_OF_A_CALL = 4096 };
+
 /* bytes_of returns the bytes of one rank, or of one block, of a call that has one count. Ranks use
  * the arguments that they have: MPI makes the packed bytes equal. */
 static size_t bytes_of(const struct tm_args *a, int rank)
@@ -75,4 +77,9 @@ enum tm_reason tm_decide(const struct tm_args *a, enum tm_form form,
             return TM_BYTES;
     }
     return tm_parameters.all || !is_slower(a, form, bytes, one_node) ? TM_TAKEN : TM_SLOWER;
+}
+
+uint64_t tm_weight(const struct tm_args *a, struct ompi_communicator_t *comm)
+{
+    return a->kind < TM_BARRIER ? 1 + bytes_of(a, ompi_comm_rank(comm)) / BYTES_OF_A_CALL : 1;
 }

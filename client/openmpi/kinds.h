@@ -47,6 +47,7 @@ enum tm_kind {
     X(leave, LEAVE, "coll_torus_leave names the operation")                                        \
     X(bytes, BYTES, "fewer or more bytes than coll_torus_OPERATION_least and _most")               \
     X(slower, SLOWER, "Open MPI is faster, and coll_torus_all is not set")                         \
+    X(few, FEW, "the communicator has made fewer calls than coll_torus_after")                     \
     X(ranks, RANKS, "a list of counts of more ranks than coll_torus_list_ranks")                   \
     X(groups, GROUPS,                                                                              \
       "more communicators or persistent calls than coll_torus_communicators and "                  \

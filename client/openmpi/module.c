@@ -53,6 +53,7 @@ static void construct(struct tm_module *m)
     m->comm = NULL;
     m->ranks = NULL;
     m->group = NULL;
+    m->calls = 0;
 }
 
 /* destruct does not wait for other ranks: the torus group is freed locally. */
@@ -69,12 +70,27 @@ static void destruct(struct tm_module *m)
 
 OBJ_CLASS_INSTANCE(tm_module_t, mca_coll_base_module_t, construct, destruct);
 
-/* enable saves the functions that served the communicator, and starts to make the group. */
+/* is_world returns true if the group of the job serves the communicator. */
+static bool is_world(struct ompi_communicator_t *comm)
+{
+    return comm == &ompi_mpi_comm_world.comm &&
+           (uint32_t)ompi_comm_size(comm) == tm_membership_size();
+}
+
+/* begin_group starts to make the communicator's group, and does not wait. */
+static int begin_group(struct tm_module *m)
+{
+    uint32_t size = (uint32_t)ompi_comm_size(m->comm);
+    m->group = tm_group_new(m->ranks, size, m->comm->c_contextid, is_world(m->comm));
+    return m->group ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
+}
+
+/* enable saves the functions that served the communicator. It starts to make the group if that
+ * costs no other call, or is to be done in any case. */
 static int enable(mca_coll_base_module_t *module, struct ompi_communicator_t *comm)
 {
     struct tm_module *m = (struct tm_module *)module;
     const mca_coll_base_comm_coll_t *now = comm->c_coll;
-    uint32_t size = (uint32_t)ompi_comm_size(comm);
 #define X(function)                                                                                \
     m->previous.coll_##function = now->coll_##function;                                            \
     m->previous.coll_##function##_module = now->coll_##function##_module;                          \
@@ -82,11 +98,9 @@ static int enable(mca_coll_base_module_t *module, struct ompi_communicator_t *co
         OBJ_RETAIN(m->previous.coll_##function##_module);
     TM_FUNCTIONS(X)
 #undef X
-    if (m->reason != TM_TAKEN)
+    if (m->reason != TM_TAKEN || (tm_after() > 0 && !is_world(comm)))
         return OMPI_SUCCESS;
-    bool is_world = comm == &ompi_mpi_comm_world.comm && size == tm_membership_size();
-    m->group = tm_group_new(m->ranks, size, comm->c_contextid, is_world);
-    return m->group ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
+    return begin_group(m);
 }
 
 mca_coll_base_module_t *tm_module_query(struct ompi_communicator_t *comm, int *priority)
@@ -129,11 +143,29 @@ static bool all_have_room(struct tm_module *m)
     return error == OMPI_SUCCESS && room;
 }
 
+/* has_group returns true from the call on that makes the communicator worth a group; that call
+ * starts to make it. MPI makes the order of a communicator's calls and their bytes equal on all
+ * ranks, so all of them begin with the same call. The calls that Open MPI makes at other times on
+ * each rank have fallen back before (`internal`) and are not counted. */
+static bool has_group(struct tm_module *m, const struct tm_args *args)
+{
+    uint64_t after = tm_after();
+    if (m->group || m->calls >= after)
+        return true;
+    m->calls += tm_weight(args, m->comm);
+    if (m->calls >= after)
+        begin_group(
+            m); /* without memory the call fails, and does not fall back on this rank alone */
+    return m->calls >= after;
+}
+
 bool tm_form_takes(struct tm_module *m, const struct tm_args *args, enum tm_form form)
 {
     enum tm_reason reason = tm_decide(args, form, m->comm, m->reason, m->one_node);
     if (reason == TM_TAKEN && form == TM_PERSISTENT && !all_have_room(m))
         reason = TM_GROUPS;
+    if (reason == TM_TAKEN && form != TM_PERSISTENT && !has_group(m, args))
+        reason = TM_FEW;
     tm_count(args->kind, reason);
     return reason == TM_TAKEN;
 }
@@ -141,6 +173,8 @@ bool tm_form_takes(struct tm_module *m, const struct tm_args *args, enum tm_form
 int tm_form_run(struct tm_module *m, const struct tm_args *args)
 {
     struct tm_call call;
+    if (!m->group)
+        return OMPI_ERR_OUT_OF_RESOURCE;
     int error = tm_call_prepare(&call, m->comm, args);
     if (error == OMPI_SUCCESS)
         error = tm_call_run(&call, m->group);
@@ -150,6 +184,8 @@ int tm_form_run(struct tm_module *m, const struct tm_args *args)
 
 int tm_form_start(struct tm_module *m, const struct tm_args *args, ompi_request_t **request)
 {
+    if (!m->group)
+        return OMPI_ERR_OUT_OF_RESOURCE;
     return tm_request_start(m->comm, m->group, args, request);
 }
 

@@ -17,8 +17,9 @@ struct tm_module {
     enum tm_reason reason; /* TM_TAKEN: its calls are taken */
     bool one_node;         /* all its ranks use one daemon */
     struct ompi_communicator_t *comm;
-    uint32_t *ranks; /* of the job */
-    struct tm_group *group;
+    uint32_t *ranks;        /* of the job */
+    struct tm_group *group; /* NULL: not before coll_torus_after calls, or no memory */
+    uint64_t calls;         /* that could be taken, by tm_weight */
 };
 typedef struct tm_module tm_module_t;
 OBJ_CLASS_DECLARATION(tm_module_t);
