@@ -491,9 +491,8 @@ static void follow(struct wait *w, struct td_meeting *m, enum td_meeting_next ne
 }
 
 /* account adds to the sums of the segment how long this rank waited for the last one of a call that
- * is DONE. Where it waited, it has read the clock anyway; the last rank of a short call never
- * waits.
- */
+ * is DONE. Where it waited, it has read the clock anyway. The last rank of a short call never
+ * waits: without a wait this costs 4 instructions. */
 static inline void account(const struct td_meeting *m, const struct td_call *call, int64_t waited)
 {
     if (waited >= WORTH_NS)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* waits: the sums of waiting in a segment. Its functions are inline because each rank runs one of
- * them in every call: they cost a barrier of 8 ranks less than 1 % of its instructions.
- * Borrows: the segment. Pure. */
+/* waits: the sums of waiting in a segment. Its functions are inline because each rank that waits
+ * long runs one of them in every call. Borrows: the segment. Pure. */
 #ifndef TD_SEGMENT_WAITS_H
 #define TD_SEGMENT_WAITS_H
 
