@@ -153,10 +153,10 @@ static bool has_group(struct tm_module *m, const struct tm_args *args)
     if (m->group || m->calls >= after)
         return true;
     m->calls += tm_weight(args, m->comm);
-    if (m->calls >= after)
-        begin_group(
-            m); /* without memory the call fails, and does not fall back on this rank alone */
-    return m->calls >= after;
+    if (m->calls < after)
+        return false;
+    begin_group(m); /* without memory the call fails: it must not fall back on one rank alone */
+    return true;
 }
 
 bool tm_form_takes(struct tm_module *m, const struct tm_args *args, enum tm_form form)
