@@ -10,8 +10,8 @@ enum { GROUP = 4, MANY = 400 };
 
 static struct td_communicator *world, *pair;
 
-/* make makes the subgroup of ranks 0 and 2 with a creation number; its root is node 0. */
-static struct td_communicator *make(uint64_t number)
+/* request creates the subgroup of ranks 0 and 2 with a creation number; its root is node 0. */
+static void request(uint64_t number)
 {
     static const uint64_t members[] = {0, 2};
     struct td_request q = {.kind = TD_REQUEST_GROUP, .id = 5};
@@ -21,6 +21,11 @@ static struct td_communicator *make(uint64_t number)
     q.u.make.members = 2;
     td_subgroup_make(node.core, td_client_find(node.core, NODE_CLIENT), &q);
     node_run();
+}
+
+static struct td_communicator *make(uint64_t number)
+{
+    request(number);
     assert_int_equal(node.reply.kind, TD_REPLY_JOINED);
     struct td_communicator *made = node.core->communicators;
     assert_int_equal(made->index, TD_GROUP_MADE);
@@ -203,6 +208,67 @@ static void a_group_whose_first_call_has_ended_can_still_be_made(void **state)
     node_call(late, -1);
     assert_int_equal(node.reply.error, TD_ERR_CANCELLED);
     assert_string_equal(node.text, "rank 0 cancelled a call");
+    node_end();
+}
+
+/* leave leaves the pair. Its record goes when the root has answered. */
+static void leave(void)
+{
+    uint64_t instance = pair->instance;
+    struct td_request q = {.kind = TD_REQUEST_LEAVE, .id = 6};
+    q.u.leave.group = pair->number;
+    td_communicator_leave(node.core, td_client_find(node.core, NODE_CLIENT), &q);
+    node_run();
+    if (td_communicator_find(node.core, instance, TD_GROUP_MADE)) {
+        struct td_message m = lost(pair);
+        node_message(0, &m);
+    }
+    assert_null(td_communicator_find(node.core, instance, TD_GROUP_MADE));
+    node_forget();
+}
+
+/* check_left calls a later operation of the pair, which node 2 has left, and checks its answer. */
+static void check_left(uint64_t sequence, const char *text)
+{
+    struct td_message m = before_creation(1, TD_MESSAGE_ARRIVE, sequence);
+    node_message(0, &m);
+    const struct td_message *answer = node_sent_to(0, TD_MESSAGE_RANK_LOST);
+    assert_non_null(answer);
+    assert_true(answer->instance == m.instance);
+    assert_int_equal(answer->u.rank_lost.error, TD_ERR_RANK_FAILED);
+    assert_string_equal(answer->u.rank_lost.text, text);
+    node_forget();
+}
+
+/* Swarm seed 10736: the node said that a rank had cancelled the first call, and that ended the
+ * later calls of the others. */
+static void a_first_call_that_failed_alone_does_not_end_later_calls(void **state)
+{
+    (void)state;
+    begin(2);
+    node_call(pair, -1);
+    struct td_message m = about(pair, TD_MESSAGE_VERDICT);
+    m.u.verdict =
+        (struct td_message_verdict){.error = TD_ERR_CANCELLED, .text = "rank 0 cancelled a call"};
+    node_message(0, &m);
+    assert_int_equal(node.reply.error, TD_ERR_CANCELLED);
+    assert_false(td_communicator_broken(pair));
+    leave();
+    check_left(0, "all ranks on node 2 (2) have left or died");
+    check_left(1, "all ranks on node 2 (2) have left or died");
+    request(1); /* the other ranks do not wait for a creation any more */
+    assert_int_equal(node.reply.kind, TD_REPLY_ERROR);
+    assert_int_equal(node.reply.error, TD_ERR_CANCELLED);
+    assert_string_equal(node.text, "rank 0 cancelled a call");
+    node_end();
+
+    begin(2);
+    node_call(pair, -1);
+    m = lost(pair); /* this ends the group with its first call */
+    node_message(0, &m);
+    assert_string_equal(node.text, "rank 0 has left");
+    leave();
+    check_left(0, "rank 0 has left");
     node_end();
 }
 
@@ -449,6 +515,7 @@ int main(void)
         cmocka_unit_test(a_broken_group_answers_the_first_call_of_a_node_that_made_it_late),
         cmocka_unit_test(a_call_that_has_ended_before_the_group_was_made_gives_the_same_error),
         cmocka_unit_test(a_group_whose_first_call_has_ended_can_still_be_made),
+        cmocka_unit_test(a_first_call_that_failed_alone_does_not_end_later_calls),
         cmocka_unit_test(a_group_whose_creation_has_ended_is_over_for_all),
         cmocka_unit_test(a_call_that_is_cancelled_before_the_root_makes_the_group_ends_alone),
         cmocka_unit_test(a_rank_is_lost_to_many_groups_at_once),

@@ -11,7 +11,8 @@
 
 enum { TD_ENDINGS_MAX = 32 };
 
-/* the sequence of the creation of a group, which ranks that come later cannot make any more */
+/* the sequence of the creation of a group, which ranks that come later cannot make any more: it is
+ * broken. A first call that has failed alone ends no other call. */
 #define TD_ENDING_OF_CREATION UINT64_MAX
 /* the sequence that tells that this node never made the group, so no operation completed there */
 #define TD_ENDING_NEVER_MADE (UINT64_MAX - 1)

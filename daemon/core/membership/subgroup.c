@@ -140,16 +140,17 @@ static bool is_refused(struct td_core *core, const struct td_client *client,
                        const struct td_request *q, uint64_t instance)
 {
     const struct td_ending *ending = td_endings_find(core, instance, TD_ENDING_OF_CREATION);
-    bool gone = core->settings.tuning.flood && td_communicator_is_gone(core, instance);
+    bool gone = td_communicator_is_gone(core, instance);
     if (!ending && gone)
         ending = td_endings_find(core, instance, 0);
+    bool late = gone && core->settings.tuning.flood;
     if (ending)
         td_reply_error(core, client->id, q->id, ending->error, ending->text);
-    else if (gone)
+    else if (late)
         td_reply_error(core, client->id, q->id, TD_ERR_TIMEOUT,
                        "this rank called too late: the other ranks no longer wait for it to create "
                        "the group");
-    return ending || gone;
+    return ending || late;
 }
 
 /* refuse_lost answers the creation of a group with a lost rank, and returns true. If the group is

@@ -282,7 +282,8 @@ static void end_badly(struct td_core *core, struct td_operation *o, bool was_rel
 {
     const struct td_communicator *c = o->communicator;
     if (c->index == TD_GROUP_MADE && o->sequence == 0) /* ranks may still come to create it */
-        td_endings_note(core, c->instance, TD_ENDING_OF_CREATION, error, text);
+        td_endings_note(core, c->instance, td_communicator_broken(c) ? TD_ENDING_OF_CREATION : 0,
+                        error, text);
     td_waits_failed(core, o->communicator, error, text);
     if (error == TD_ERR_MISMATCH)
         place_ranks(o);
