@@ -91,7 +91,7 @@ static void calls_that_differ_elsewhere_blame_nobody_here(void **state)
     take(TD_NOTE_FAILED);
     assert_int_equal(note.error, TD_ERR_MISMATCH);
     assert_int_equal(note.rank, TD_NOTE_NONE);
-    unsigned rows = 0; /* nobody was late: there is no other row */
+    unsigned rows = 0; /* no rank was late: one row only */
     for (unsigned i = 0; i < TD_WAITS_ROWS; i++) {
         const struct td_wait *row = &c->waits->row[i];
         if (!row->kind)

@@ -56,7 +56,7 @@ static void a_node_that_comes_back_is_asked_unless_it_has_answered(void **state)
     (void)state;
     begin(0);
     back(2);
-    assert_int_equal(node_count(TD_MESSAGE_REGISTRY_ASK), 0); /* nobody has asked for jobs yet */
+    assert_int_equal(node_count(TD_MESSAGE_REGISTRY_ASK), 0); /* the search begins later */
     (void)td_succession_knows(node.core);
     node_run();
     answer(5);

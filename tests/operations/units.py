@@ -17,25 +17,19 @@ from machine import Failure, until
 
 UNIT = "torusd.service"
 NODE = "torusd@n{}.service"
-EMULATED = """[torus]
+ONE_OF_TWO = """[torus]
 shape = 2
 [node]
 coordinates = {node}
 socket = /run/torusd/n{node}/torusd.sock
 state_directory = /var/lib/torusd/n{node}
 [peers]
-endpoints = ipc:///run/torusd/n0/peers
+"""
+EMULATED = ONE_OF_TWO + """endpoints = ipc:///run/torusd/n0/peers
     ipc:///run/torusd/n1/peers
 """
 # Nodes of two hosts have names or addresses, and listen at all addresses or at one.
-OVER_TCP = """[torus]
-shape = 2
-[node]
-coordinates = {node}
-socket = /run/torusd/n{node}/torusd.sock
-state_directory = /var/lib/torusd/n{node}
-[peers]
-listen = tcp://{listen}:71{node}0
+OVER_TCP = ONE_OF_TWO + """listen = tcp://{listen}:71{node}0
 endpoints = tcp://{name}:7100
     tcp://{name}:7110
 [security]

@@ -211,30 +211,28 @@ static void a_shrink_among_deaf_nodes_without_a_quorum_ends_in_time(void **unuse
     job_world_end(sim);
 }
 
+/* is_left_out kills a node in a call of the others, who shrink; it returns those that are left. */
+static uint32_t is_left_out(uint32_t alive, uint32_t node, const char *sentence)
+{
+    alive &= ~(1u << node);
+    call(alive, &barrier);
+    td_sim_kill_node(sim, node);
+    within(alive, 2 * BEAT);
+    told(alive, TD_ERR_NODE_FAILED, sentence);
+    shrink(alive, -1);
+    within(alive, 2 * BEAT);
+    told(alive, TD_OK, NULL);
+    adopt(alive);
+    return alive;
+}
+
 /* Each neighbour of the second node that runs has given it up; the first one says nothing. */
 static void two_neighbours_on_the_routed_fabric_are_lost_as_soon_as_one(void **unused)
 {
-    enum { FIRST = 7, SECOND_ONE = 8 };
-    uint32_t alive = 511 & ~(1u << FIRST);
     (void)unused;
     begin(__func__, "3x3", TD_FABRIC_ROUTED, each, 9);
-    call(alive, &barrier);
-    td_sim_kill_node(sim, FIRST);
-    within(alive, 2 * BEAT);
-    told(alive, TD_ERR_NODE_FAILED, "job job lost node 7");
-    shrink(alive, -1);
-    within(alive, 2 * BEAT);
-    told(alive, TD_OK, NULL);
-    adopt(alive);
-    alive &= ~(1u << SECOND_ONE);
-    call(alive, &barrier);
-    td_sim_kill_node(sim, SECOND_ONE);
-    within(alive, 2 * BEAT);
-    told(alive, TD_ERR_NODE_FAILED, "job job lost node 8");
-    shrink(alive, -1);
-    within(alive, 2 * BEAT);
-    told(alive, TD_OK, NULL);
-    adopt(alive);
+    uint32_t alive = is_left_out(511, 7, "job job lost node 7");
+    alive = is_left_out(alive, 8, "job job lost node 8");
     call(alive, &barrier);
     within(alive, BEAT);
     told(alive, TD_OK, NULL);

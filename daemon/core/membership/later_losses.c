@@ -103,7 +103,7 @@ bool td_later_losses_answer(struct td_core *core, const struct td_communicator *
 }
 
 /* own_rank returns the rank in a group of a rank of the job (UINT32_MAX: of any) that is on a node;
- * UINT32_MAX: there is none. */
+ * UINT32_MAX means none. */
 static uint32_t own_rank(const struct td_communicator *c, uint32_t node, uint32_t rank)
 {
     uint32_t slot = td_group_slot(&c->group, node);

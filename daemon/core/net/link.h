@@ -51,11 +51,11 @@ struct td_lane {
     uint64_t freed, freed_there; /* direct: cumulative freed counts, here and at the far end */
     uint64_t received_told, freed_told; /* direct: the counts as last sent */
     struct td_shares queue;             /* direct: messages that wait for credits, by job */
-    bool expected; /* a group has formed with a daemon there that was not up here yet */
+    bool expected;       /* a group has formed with a daemon there that was not up here yet */
+    td_time asked_at;    /* relayed: when missing messages were asked for; 0: never */
+    uint64_t asked_with; /* tree_received at that time */
     /* for people, of all sessions: packets sent, their payload, and packets sent again */
     uint64_t packets, bytes, repeated;
-    td_time asked_at; /* relayed: when missing messages or packets were asked for, and how many */
-    uint64_t asked_with; /* had arrived then */
     td_time since;       /* it came up, or went down; 0: neither has happened */
     td_time busy_since;  /* some packet has been unsettled since, while `held` is not 0 */
     uint64_t busy_bytes; /* `bytes` at that time */

@@ -154,12 +154,12 @@ void td_session_ask(struct td_core *core, struct td_link *link)
 void td_session_ask_missing(struct td_core *core, struct td_link *link)
 {
     struct td_lane *lane = link->lane;
-    uint64_t arrived = link->tree_received + lane->received;
-    if (link->relayed && lane->asked_at && lane->asked_with == arrived &&
+    bool arrived = lane->asked_with != link->tree_received;
+    if (link->relayed && lane->asked_at && !arrived &&
         core->now < lane->asked_at + TD_LINK_PATIENCE_NS)
         return;
     lane->asked_at = core->now;
-    lane->asked_with = arrived;
+    lane->asked_with = link->tree_received;
     td_session_ask(core, link);
 }
 

@@ -52,11 +52,11 @@ bool td_session_message(struct td_core *core, uint32_t node, const struct td_mes
  * counts that travel alone. */
 bool td_session_is_next(struct td_core *core, struct td_link *link, const struct td_packet *packet);
 /* td_session_ask asks the far end to resume; once, until it replies. td_session_ask_again asks even
- * if a reply is outstanding. td_session_ask_missing asks for messages or packets that are missing;
- * on a relayed link not again before some of them, or TD_LINK_PATIENCE_NS, have come: they may wait
- * on a route that RESUME does not take. The far end repeats them in any case if nothing is
- * acknowledged. td_session_doubt closes the session of a relayed link, too: the reply
- * opens it, and what was lost on the way is retransmitted. */
+ * if a reply is outstanding. td_session_ask_missing asks for missing messages. On a
+ * relayed link it asks again only after one of them has arrived, or after TD_LINK_PATIENCE_NS: they
+ * may wait on a route that RESUME does not take. If none arrives, the sender notices that nothing
+ * is acknowledged, and repeats them. td_session_doubt closes the session of a relayed link, too:
+ * the reply opens it, and what was lost on the way is retransmitted. */
 void td_session_ask(struct td_core *core, struct td_link *link) __attribute__((cold));
 void td_session_ask_again(struct td_core *core, struct td_link *link) __attribute__((cold));
 void td_session_ask_missing(struct td_core *core, struct td_link *link) __attribute__((cold));
