@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""mutate.py: plant small changes in the core, run the fastest tests that touch the file, and list the survivors.
+"""mutate.py: plant small changes in the core or the segment, run tests until one fails, and list the survivors.
 
 usage: mutate.py [--files FILE,...] [--count N] [--seed S] [--seeds N] [--slow S] [--jobs J] [--again] [--json]
 

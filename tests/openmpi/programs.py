@@ -214,8 +214,8 @@ def compare(arguments, name):
 
 def quartiles(values):
     good = [v for v in values if not math.isnan(v)]
-    few = (good or [math.nan]) * 3
-    low, middle, high = statistics.quantiles(good, n=4, method="inclusive") if len(good) > 1 else few[:3]
+    low, middle, high = (statistics.quantiles(good, n=4, method="inclusive") if len(good) > 1
+                         else (good or [math.nan]) * 3)
     failed = f", {len(values) - len(good)} failed" if len(good) < len(values) else ""
     return f"{middle:.2f} ({low:.2f} to {high:.2f}{failed})"
 

@@ -88,6 +88,7 @@ class Mishaps(unittest.TestCase):
                     print(name, "has not waited")
                 except KeyboardInterrupt:
                     late = time.monotonic() - sent
+                    # the least of three: the machine may be busy
                     delays[name] = min(late, delays.get(name, late))
                 finally:
                     os.kill(daemon, signal.SIGCONT)
@@ -112,7 +113,7 @@ class Mishaps(unittest.TestCase):
                     attempt("Dup", job.Dup)
                     attempt("Shrink", job.Shrink)
                     attempt("Barrier", job.Barrier)
-                    attempt("bcast", lambda: job.allgather(1))
+                    attempt("allgather", lambda: job.allgather(1))
                     attempt("waitall", lambda: torus.waitall([job.Ibarrier(), job.Ibarrier()]))
                     attempt("waitany", lambda: torus.waitany([job.Ibarrier(), job.Ibarrier()]))
                     attempt("DistArray", lambda: torus.DistArray((8, 9 + next(numbers))).T)

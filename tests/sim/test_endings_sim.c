@@ -152,7 +152,7 @@ static void a_daemon_that_refuses_connections_is_left_out_within_a_heartbeat(voi
     begin(__func__, "2x2", TD_FABRIC_DIRECT, each, 4);
     call(7, &barrier);
     td_sim_kill_node(sim, 3);
-    within(7, BEAT);
+    within(7, 3 * BEAT / 4 + 60 * MS);
     told(7, TD_ERR_NODE_FAILED, WITHOUT);
     job_world_end(sim);
 }

@@ -82,7 +82,6 @@ static void lose_join(struct td_core *core, struct td_job *job)
     td_core_free(core, job->rank_token);
     job->rank_node = NULL;
     job->rank_token = NULL;
-    job->proposal = 0;
 }
 
 static void remove_entry(struct td_core *core, struct td_job *job, uint32_t i);

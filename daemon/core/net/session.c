@@ -217,7 +217,6 @@ static void end_in(struct td_core *core, struct td_link *link)
     begin_in(core, link, 0, 1, 1);
     td_session_transition(link, TD_SESSION_RESET);
     link->violated = link->torn = link->lane->expected = false;
-    link->lane->retransmit = 0;
     link->expires_at = TD_TIME_NEVER;
     if (link->owed) /* less is unacknowledged now */
         td_core_queue(core, &link->task);
@@ -653,7 +652,6 @@ void td_session_down(struct td_core *core, uint32_t node, const char *text, bool
         link->lane->since = core->now;
     td_link_transition(link, TD_LINK_GO_DOWN);
     td_session_transition(link, TD_SESSION_CLOSE);
-    link->lane->retransmit = 0;
     if (link->news)
         memset(link->news, 0, td_bit_bytes(core->options.topology.nodes));
     if (!td_link_is_given_up(link) && !link->violated)
