@@ -214,3 +214,11 @@ void node_call(struct td_communicator *c, int64_t timeout_ns)
     td_arrival_request(node.core, td_client_find(node.core, NODE_CLIENT), &q);
     node_run();
 }
+
+void node_leave(struct td_communicator *c)
+{
+    struct td_request q = {.kind = TD_REQUEST_LEAVE, .id = 6};
+    q.u.leave.group = c->number;
+    td_communicator_leave(node.core, td_client_find(node.core, NODE_CLIENT), &q);
+    node_run();
+}

@@ -80,5 +80,7 @@ struct td_communicator *node_group_with(uint32_t nodes, uint32_t daemon);
 struct td_witness node_barrier(uint32_t rank);
 /* node_call makes the local rank call a barrier, with a timeout (-1: the daemon's). */
 void node_call(struct td_communicator *c, int64_t timeout_ns);
+/* node_leave: the local rank leaves the group. */
+void node_leave(struct td_communicator *c);
 
 #endif

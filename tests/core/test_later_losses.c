@@ -170,10 +170,7 @@ static void a_node_without_the_group_any_more_says_which_calls_completed(void **
         node_call(pair, -1);
     }
     uint64_t instance = pair->instance;
-    struct td_request q = {.kind = TD_REQUEST_LEAVE, .id = 6};
-    q.u.leave.group = pair->number;
-    td_communicator_leave(node.core, td_client_find(node.core, NODE_CLIENT), &q);
-    node_run();
+    node_leave(pair);
     assert_null(td_communicator_find(node.core, instance, TD_GROUP_MADE));
     node_forget();
     m = before_creation(TD_MESSAGE_APPEAL, NUMBER, pair_of, 2);
@@ -212,13 +209,20 @@ static void a_creation_that_is_refused_for_good_is_told_to_the_nodes_that_call(v
     node_end();
 }
 
+/* pair_that_waits begins with a broken job, and a call of the rank here in a group made of it. */
+static struct td_communicator *pair_that_waits(uint32_t at)
+{
+    begin_broken(at);
+    struct td_communicator *pair = make(NUMBER);
+    node_call(pair, -1);
+    return pair;
+}
+
 /* Swarm seed 65377: a rank died before it made a group, after its job had lost another one. */
 static void a_node_that_waits_asks_a_neighbour_that_may_not_have_made_the_group(void **state)
 {
     (void)state;
-    begin_broken(0);
-    struct td_communicator *pair = make(NUMBER);
-    node_call(pair, -1);
+    struct td_communicator *pair = pair_that_waits(0);
     node_forget();
     wait(pair, TD_LOSS_AGAIN_NS - 1);
     assert_int_equal(node_count(TD_MESSAGE_RANK_GONE), 0);
@@ -248,9 +252,7 @@ static void a_node_that_waits_asks_a_neighbour_that_may_not_have_made_the_group(
 static void all_ranks_of_a_node_may_be_gone(void **state)
 {
     (void)state;
-    begin_broken(2);
-    struct td_communicator *pair = make(NUMBER);
-    node_call(pair, -1);
+    struct td_communicator *pair = pair_that_waits(2);
     wait(pair, TD_LOSS_AGAIN_NS);
     assert_non_null(node_sent_to(0, TD_MESSAGE_RANK_GONE));
     node_forget();
@@ -266,9 +268,7 @@ static void all_ranks_of_a_node_may_be_gone(void **state)
 static void a_neighbour_that_has_made_the_group_is_not_asked(void **state)
 {
     (void)state;
-    begin_broken(2);
-    struct td_communicator *pair = make(NUMBER);
-    node_call(pair, -1);
+    struct td_communicator *pair = pair_that_waits(2);
     struct td_message m = about(pair, TD_MESSAGE_WAITING);
     m.u.waiting = (struct td_message_waiting){.reply_requested = false};
     node_message(0, &m);
@@ -291,10 +291,7 @@ static void a_daemon_answers_whether_a_rank_of_its_own_is_gone(void **state)
     struct td_message m = question(2);
     node_message(1, &m);
     assert_int_equal(node.sents, 0); /* it lives */
-    struct td_request q = {.kind = TD_REQUEST_LEAVE, .id = 6};
-    q.u.leave.group = world->number;
-    td_communicator_leave(node.core, td_client_find(node.core, NODE_CLIENT), &q);
-    node_run();
+    node_leave(world);
     node_forget();
     node_message(GROUP, &m); /* not a node of the job */
     assert_int_equal(node.sents, 0);

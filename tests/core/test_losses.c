@@ -215,10 +215,7 @@ static void a_group_whose_first_call_has_ended_can_still_be_made(void **state)
 static void leave(void)
 {
     uint64_t instance = pair->instance;
-    struct td_request q = {.kind = TD_REQUEST_LEAVE, .id = 6};
-    q.u.leave.group = pair->number;
-    td_communicator_leave(node.core, td_client_find(node.core, NODE_CLIENT), &q);
-    node_run();
+    node_leave(pair);
     if (td_communicator_find(node.core, instance, TD_GROUP_MADE)) {
         struct td_message m = lost(pair);
         node_message(0, &m);
@@ -444,10 +441,7 @@ static void a_parent_whose_session_is_new_hears_of_a_loss_again(void **state)
 {
     (void)state;
     begin(2);
-    struct td_request q = {.kind = TD_REQUEST_LEAVE, .id = 6};
-    q.u.leave.group = pair->number;
-    td_communicator_leave(node.core, td_client_find(node.core, NODE_CLIENT), &q);
-    node_run();
+    node_leave(pair);
     assert_non_null(node_sent_to(0, TD_MESSAGE_RANK_GONE));
     node_forget();
     td_communicator_node_back(node.core, 1); /* no parent */
@@ -470,10 +464,7 @@ static void a_loss_is_told_again_until_the_root_answers(void **state)
 {
     (void)state;
     begin(2);
-    struct td_request q = {.kind = TD_REQUEST_LEAVE, .id = 6};
-    q.u.leave.group = pair->number;
-    td_communicator_leave(node.core, td_client_find(node.core, NODE_CLIENT), &q);
-    node_run();
+    node_leave(pair);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(node_count(TD_MESSAGE_RANK_GONE), 1);
         node_forget();
