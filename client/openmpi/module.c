@@ -85,8 +85,8 @@ static int begin_group(struct tm_module *m)
     return m->group ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
 }
 
-/* enable saves the functions that served the communicator. It starts to make the group if that
- * costs no other call, or is to be done in any case. */
+/* enable saves the functions that served the communicator. It starts to make the group at
+ * once for the job's own group, or if coll_torus_after is 0. */
 static int enable(mca_coll_base_module_t *module, struct ompi_communicator_t *comm)
 {
     struct tm_module *m = (struct tm_module *)module;

@@ -18,7 +18,7 @@ struct tm_module {
     bool one_node;         /* all its ranks use one daemon */
     struct ompi_communicator_t *comm;
     uint32_t *ranks;        /* of the job */
-    struct tm_group *group; /* NULL: not before coll_torus_after calls, or no memory */
+    struct tm_group *group; /* NULL: fewer calls than coll_torus_after so far, or no memory */
     uint64_t calls;         /* that could be taken, by tm_weight */
 };
 typedef struct tm_module tm_module_t;

@@ -98,7 +98,8 @@ static struct td_row_job *job_row(struct td_page *p, const char *name, uint64_t 
     return *bits ? &row->u.job : NULL;
 }
 
-/* list_jobs lists all jobs on the registry, and jobs with local ranks or joins on the others. */
+/* list_jobs lists all jobs on the registry. On the others it lists those with local ranks or joins,
+ * and of these ranks only those. */
 static void list_jobs(struct td_page *p)
 {
     struct td_core *core = p->core;
@@ -119,10 +120,15 @@ static void list_jobs(struct td_page *p)
     if (td_succession_keeps(core))
         return;
     for (const struct td_communicator *c = core->communicators; c; c = c->next) {
-        if (!td_page_shows(p, c->uid) || !(row = job_row(p, c->name, c->uid, c->group.size, &bits)))
+        if (c->index != 0 || !td_page_shows(p, c->uid) ||
+            !(row = job_row(p, c->name, c->uid, c->group.size, &bits)))
             continue;
-        row->joined = c->group.size;
-        memset(bits, 0xff, td_bit_bytes(c->group.size));
+        for (uint32_t i = 0; i < c->ranks; i++) {
+            if (!c->seat[i].client)
+                continue;
+            row->joined++;
+            td_bit_set(bits, c->seat[i].rank);
+        }
     }
     for (const struct td_join *j = core->joins->first; j; j = j->next) {
         if (!td_page_shows(p, j->uid) || !(row = job_row(p, j->name, j->uid, j->size, &bits)))

@@ -242,7 +242,8 @@ struct td_row_client {
 struct td_row_job {
     const char *name;
     uint64_t uid;
-    uint32_t size, joined;  /* ranks; those that have joined, as far as this node knows: */
+    uint32_t size, joined;  /* ranks; those that have joined, as far as this node knows (its own,
+                               if it does not keep the list of jobs): */
     struct td_bitmap ranks; /* which */
 };
 

@@ -471,6 +471,36 @@ static void a_stream_may_come_in_any_pieces(void **unused)
     free(bytes);
 }
 
+static void a_packet_before_the_end_of_its_stream_arrives(void **unused)
+{
+    (void)unused;
+    enum { TIMES = 20, NUMBER = 7 };
+    struct td_packet h = header(NUMBER, true);
+    uint8_t *bytes = malloc(TD_WIRE_PACKET_BYTES + h.bytes), hello[HEAD_BYTES + 5];
+    ground = malloc(PACKET_BYTES); /* in pieces, or in one */
+    places_left = UINT32_MAX;
+    assert_true(bytes && ground);
+    td_wire_encode_packet(&h, bytes);
+    for (uint32_t k = 0; k < h.bytes; k++)
+        bytes[TD_WIRE_PACKET_BYTES + k] = byte_of(NUMBER, k);
+    for (int i = 0; i < TIMES; i++) {
+        memset(&in, 0, sizeof in);
+        in.packets = NUMBER;
+        int fd = stranger();
+        ssize_t size = (ssize_t)handshake(hello);
+        assert_int_equal(send(fd, hello, (size_t)size, 0), size);
+        UNTIL(in.handshakes == 1);
+        td_channel_belongs(in.channel, &in_calls, NULL, NULL);
+        size = TD_WIRE_PACKET_BYTES + (ssize_t)h.bytes;
+        assert_int_equal(send(fd, bytes, (size_t)size, 0), size);
+        close(fd);
+        UNTIL(in.ends == 1);
+        assert_int_equal(in.packets, NUMBER + 1);
+        assert_int_equal(in.wrong, 0);
+    }
+    free(bytes);
+}
+
 static void who_breaks_the_form_is_cut_off(void **unused)
 {
     (void)unused;
@@ -663,6 +693,7 @@ int main(void)
         TEST(payloads_come_in_where_they_are_placed),
         TEST(a_payload_whose_place_is_gone_is_whole_and_its_place_untouched),
         TEST(a_stream_may_come_in_any_pieces),
+        TEST(a_packet_before_the_end_of_its_stream_arrives),
         TEST(who_breaks_the_form_is_cut_off),
         TEST(who_does_not_greet_is_cut_off_in_time),
 #define TEST_TCP(name) cmocka_unit_test_setup_teardown(name, setup_tcp, teardown)

@@ -162,12 +162,14 @@ static void pieces_in_several_regions_are_named_and_held(void **state)
                              (uint8_t *)pieces.piece[i].iov_base + PITCH);
     }
     assert_int_equal(left, 0);
-    td_regions_hold_pieces(regions, &pieces);
+    for (unsigned i = 0; i < 2; i++)
+        td_regions_hold(regions, pieces.region[i]);
     for (unsigned i = 0; i < 2; i++) /* they stay mapped */
         td_regions_release(regions, memory[i].handle);
     for (unsigned i = 0; i < pieces.count; i++)
         memset(pieces.piece[i].iov_base, 1, pieces.piece[i].iov_len);
-    td_regions_drop_pieces(regions, &pieces);
+    for (unsigned i = 0; i < 2; i++)
+        td_regions_drop(regions, pieces.region[i]);
 }
 
 /* Short pieces are packed: to name them to the system would cost more. */

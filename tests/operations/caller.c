@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* caller: a rank that starts a large broadcast from rank 0 for each line that it reads, and says
- * what it does: joined, started, done, or the sentence of an error. */
+/* caller [MS]: a rank that starts a large broadcast from rank 0 for each line that it reads, and
+ * says what it does: joined, started, done, or the sentence of an error. Its operations wait MS
+ * milliseconds for all ranks. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -14,7 +15,7 @@ static void say(const char *text)
     fflush(stdout);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     torus_context *context = NULL;
     torus_group *world = NULL;
@@ -24,6 +25,8 @@ int main(void)
         say(torus_last_error(context));
         return 1;
     }
+    if (argc > 1)
+        torus_set_timeout(world, 1000000LL * atoi(argv[1]));
     char *data = torus_alloc(context, BYTES);
     if (!data)
         return 1;

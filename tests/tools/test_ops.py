@@ -161,27 +161,27 @@ class Operations(unittest.TestCase):
 
     def test_a_job_that_has_lost_a_node_is_broken_and_not_forming(self):
         caller = os.path.join(os.path.dirname(CTL), "caller")
-        process = subprocess.Popen([CTL, "emulate", "1x2", "--ranks", "2", "--", "sh", "-c", f"""
+        process = subprocess.Popen([CTL, "emulate", "1x3", "--", "sh", "-c", f"""
             [ $TORUS_RANK = 0 ] && exec {caller}
-            mkfifo ${{TORUS_SOCKET%/*}}/never
-            {caller} 0<>${{TORUS_SOCKET%/*}}/never | sed -u "s|$| $TORUS_SOCKET|" """],
+            mkfifo ${{TORUS_SOCKET%/*}}/never$TORUS_RANK
+            {caller} 0<>${{TORUS_SOCKET%/*}}/never$TORUS_RANK | sed -u "s|$| $TORUS_SOCKET|" """],
                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         self.addCleanup(process.stdout.close)
-        said = sorted(process.stdout.readline() for _ in range(2))
-        self.assertEqual([line.split()[1] for line in said], ["joined", "joined"])
-        folder = os.path.dirname(said[1].split()[-1])
-        [daemon] = [int(p) for p in subprocess.run(["pgrep", "-f", f"{folder}/c1( |$)"],
+        said = sorted(process.stdout.readline() for _ in range(3))
+        self.assertEqual([line.split()[1] for line in said], ["joined"] * 3)
+        folder = os.path.dirname(said[-1].split()[-1])
+        [daemon] = [int(p) for p in subprocess.run(["pgrep", "-f", f"{folder}/c2( |$)"],
                                                    capture_output=True, text=True).stdout.split()]
         os.kill(daemon, signal.SIGKILL)
-        found, until = {"joined": 2}, time.monotonic() + DEADLINE_S
-        while found["joined"] == 2 and time.monotonic() < until:
+        found, until = {"joined": 3}, time.monotonic() + DEADLINE_S
+        while found["joined"] == 3 and time.monotonic() < until:
             done = subprocess.run([CTL, "jobs", "--socket", folder + "/s0", "--json"], text=True,
                                   capture_output=True, timeout=DEADLINE_S)
             [found] = json.loads(done.stdout)["jobs"]
-        self.assertEqual((found["joined"], found["state"]), (1, "broken"))
-        self.assertIn("rank 1 left or died; no answer from node 1", found["text"])
+        self.assertEqual((found["joined"], found["state"]), (2, "broken"))
+        self.assertIn("rank 2 left or died; no answer from node 2", found["text"])
         self.assertEqual(json.loads(self.ops(folder + "/s0", "--json"))["forming"], [])
         process.stdin.close()
 
@@ -203,6 +203,28 @@ class Operations(unittest.TestCase):
         self.assertIn("the first call failed ", done.stdout)
         self.assertIn(f"rank 0 of job {found[0]['job']} died: process ", done.stdout)
         self.assertRegex(done.stdout, "the others waited most for rank 0 on node 0, process [1-9]")
+
+    def test_why_names_all_ranks_of_its_sentence(self):
+        caller = os.path.join(os.path.dirname(CTL), "caller")
+        process = subprocess.Popen([CTL, "emulate", "1x2", "--ranks", "4", "--", "sh", "-c", f"""
+            echo $TORUS_JOB $TORUS_SOCKET
+            case $TORUS_RANK in
+            0 | 2) echo go | exec {caller} 100 ;;
+            *) mkfifo ${{TORUS_SOCKET%/*}}/never$TORUS_RANK
+               exec {caller} 0<>${{TORUS_SOCKET%/*}}/never$TORUS_RANK ;;
+            esac"""], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.terminate)
+        self.addCleanup(process.stdin.close)
+        self.addCleanup(process.stdout.close)
+        _, job, socket = process.stdout.readline().split()
+        said = iter(process.stdout.readline, "")
+        self.assertTrue(any("2 of 4 ranks had not arrived in time: ranks 1, 3" in s for s in said))
+        done = subprocess.run([CTL, "why", job, "--json", "--socket", socket], text=True,
+                              capture_output=True, timeout=DEADLINE_S)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        named = json.loads(done.stdout)["named"]
+        self.assertEqual([(n["rank"], n["node"]) for n in named], [(1, 0), (3, 1)])
 
     def cancel(self, socket, *arguments):
         done = subprocess.run([CTL, "cancel", "--socket", socket, "--timeout", "60",

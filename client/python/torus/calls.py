@@ -129,13 +129,13 @@ def _blocks(group: Any, name: str, send: Any, recv: Any, many: Tuple[int, int],
         same_count(d.count * many[0], s.count * many[1],
                    "recvbuf" if many[0] == 1 else f"recvbuf, times {many[0]},",
                    f"sendbuf has {s.count} elements for {many[0]} of {many[1]} blocks")
-    have, blocks = (s, many[0]) if s is not None else (d, many[1])
+    have, parts = (s, many[0]) if s is not None else (d, many[1])
     assert have is not None
-    if blocks == 0 or have.count % blocks:
-        raise ValueError(f"{have.count} elements are not {blocks} equal blocks")
+    if parts == 0 or have.count % parts:
+        raise ValueError(f"{have.count} elements are not {parts} equal blocks")
     pointers = (NOTHING if not used[0] else HERE if s is None else s.pointer,
                 NOTHING if not used[1] else HERE if d is None else d.pointer)
-    return Call(name, (*pointers, have.count // blocks, have.type, *last), [s, d])
+    return Call(name, (*pointers, have.count // parts, have.type, *last), [s, d])
 
 
 def gather(group: Any, send: Any, recv: Any, root: int) -> Call:

@@ -141,7 +141,8 @@ class GraphGroup(Group):
 
 
 def Compute_dims(nnodes: int, dims: Any) -> List[int]:
-    """Returns the lengths of a grid of `nnodes` points, as equal as they can be made in steps.
+    """Returns the lengths of a grid of `nnodes` points, as equal as possible: each prime factor, the
+    greatest first, multiplies the shortest axis.
     `dims` is the number of axes, or a list in which 0 stands for a length to find.
 
     >>> Compute_dims(12, 2), Compute_dims(60, [0, 3, 0]), Compute_dims(7, 3)

@@ -343,7 +343,6 @@ static bool add_grid(struct explain_fft *x, uint32_t a, uint32_t b, uint32_t c)
 struct explain_fft_totals explain_fft_total(const struct explain_fft *x)
 {
     struct explain_fft_totals t = {0};
-    double packet = x->machine.settings.packet_bytes;
     for (unsigned i = 0; i < x->moves; i++) {
         t.bound += x->move[i].bound;
         t.predicted += x->move[i].predicted;
@@ -352,7 +351,7 @@ struct explain_fft_totals explain_fft_total(const struct explain_fft *x)
         t.operations_all += x->pass[i].operations_all;
         t.operations_most += x->pass[i].operations_most;
     }
-    t.moves_s = x->machine.link_rate ? t.predicted * packet / (double)x->machine.link_rate : 0;
+    t.moves_s = explain_time_s(&x->machine, t.predicted);
     t.passes_s = x->gflops > 0 ? t.operations_most / x->gflops * 1e-9 : 0;
     return t;
 }

@@ -152,9 +152,9 @@ const char *explain_options(struct explain_machine *m, int argc, char **argv, ex
     return find_node(m);
 }
 
-static double seconds_of(const struct explain_machine *m, double slots)
+double explain_time_s(const struct explain_machine *m, double slots)
 {
-    return slots * m->settings.packet_bytes / (double)m->link_rate;
+    return m->link_rate == 0 ? 0 : slots * m->settings.packet_bytes / (double)m->link_rate;
 }
 
 const char *explain_time(char *text, size_t room, const struct explain_machine *m, double slots)
@@ -162,14 +162,14 @@ const char *explain_time(char *text, size_t room, const struct explain_machine *
     char rate[32];
     text[0] = '\0';
     if (m->link_rate)
-        snprintf(text, room, ": %.4g ms at %s", seconds_of(m, slots) * 1e3,
+        snprintf(text, room, ": %.4g ms at %s", explain_time_s(m, slots) * 1e3,
                  td_quantity_print_rate((double)m->link_rate, rate, sizeof rate));
     return text;
 }
 
 json_t *explain_seconds(const struct explain_machine *m, double slots)
 {
-    return m->link_rate && slots > 0 ? json_real(seconds_of(m, slots)) : json_null();
+    return m->link_rate && slots > 0 ? json_real(explain_time_s(m, slots)) : json_null();
 }
 
 const char *explain_plural(uint64_t count)

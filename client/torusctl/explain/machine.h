@@ -42,9 +42,10 @@ bool explain_word(const char *value, const char *const *words, uint8_t *out);
  * NULL or the error. */
 const char *explain_alltoall_method(const char *value, uint8_t *out);
 
-/* explain_time writes the time of slots, such as ": 8.9 ms at 118 MB/s", or nothing if the rate of
- * links is unknown, and returns text. explain_seconds is the same for machines: a number, or null.
- */
+/* explain_time_s returns the seconds of slots, 0: the rate of links is unknown. explain_time writes
+ * them, such as ": 8.9 ms at 118 MB/s", or nothing, and returns text. explain_seconds is the same
+ * for machines: a number, or null. */
+double explain_time_s(const struct explain_machine *m, double slots);
 const char *explain_time(char *text, size_t room, const struct explain_machine *m, double slots);
 json_t *explain_seconds(const struct explain_machine *m, double slots);
 

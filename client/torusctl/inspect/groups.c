@@ -87,11 +87,12 @@ json_t *ins_groups(struct ins_machine *m)
     return rows ? groups : NULL;
 }
 
-/* is_named returns true if a job, or the group of one, has a name and a user. */
+/* is_named returns true if a job, or the group of one, has the name, user and size of another. */
 static bool is_named(const json_t *row, const char *key, const json_t *job)
 {
     return strcmp(ins_string(row, key), ins_string(job, "name")) == 0 &&
-           ins_number(row, "uid") == ins_number(job, "uid");
+           ins_number(row, "uid") == ins_number(job, "uid") &&
+           ins_number(row, "size") == ins_number(job, "size");
 }
 
 const json_t *ins_group_of_job(const json_t *groups, const json_t *job)

@@ -27,6 +27,30 @@ static size_t turn(const json_t *rows, size_t at)
     return count;
 }
 
+static bool has(const json_t *list, const json_t *value)
+{
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (json_equal(json_array_get(list, i), value))
+            return true;
+    return false;
+}
+
+/* join adds the ranks that another node knows of to the row of a job. A node that does not keep the
+ * list of jobs knows its own ranks only. */
+static void join(json_t *known, const json_t *row)
+{
+    json_t *missing = json_object_get(known, "missing");
+    const json_t *there = json_object_get(row, "missing");
+    for (size_t i = json_array_size(missing); i-- > 0;)
+        if (!has(there, json_array_get(missing, i)))
+            json_array_remove(missing, i);
+    json_int_t found = ins_number(known, "size") - (json_int_t)json_array_size(missing);
+    if (ins_number(row, "joined") > found)
+        found = ins_number(row, "joined");
+    if (ins_number(known, "joined") < found)
+        json_object_set_new(known, "joined", json_integer(found));
+}
+
 json_t *ins_merge_jobs(const json_t *rows)
 {
     json_t *merged = json_array();
@@ -36,11 +60,10 @@ json_t *ins_merge_jobs(const json_t *rows)
         for (; k < json_array_size(merged); k++)
             if (same_job(json_array_get(merged, k), row) && left-- == 0)
                 break;
-        const json_t *known = json_array_get(merged, k);
-        if (!known)
+        if (k == json_array_size(merged))
             json_array_append(merged, row);
-        else if (ins_number(row, "joined") > ins_number(known, "joined"))
-            json_array_set(merged, k, row);
+        else
+            join(json_array_get(merged, k), row);
     }
     return merged;
 }

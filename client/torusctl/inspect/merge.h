@@ -5,7 +5,7 @@
 
 #include <jansson.h>
 
-/* ins_merge_jobs returns one row of each job: that of the node that knows of the most ranks. */
+/* ins_merge_jobs returns one row of each job, with the ranks that any node knows of. */
 json_t *ins_merge_jobs(const json_t *rows);
 /* ins_merge_operations returns one row of each operation. A rank has arrived if one node knows it.
  * A missing rank is described by its own node, if that has answered. Steps are those of all nodes

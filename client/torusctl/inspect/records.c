@@ -136,15 +136,14 @@ static void sum_up(json_t *record, const json_t *rows)
             ins_number(row, "instance") != ins_number(record, "instance"))
             continue;
         if (!rank) {
-            rank =
-                json_pack("{s:O s:O s:O s:i s:i s:i s:[]}", "rank", json_object_get(row, "rank"),
-                          "node", json_object_get(row, "node"), "pid", json_object_get(row, "pid"),
-                          "waited_ns", 0, "last", 0, "longest_ns", 0, "kinds");
+            const json_t *place =
+                place_of(rows, ins_number(record, "instance"), ins_number(row, "rank"));
+            rank = json_pack("{s:O s:O s:O s:i s:i s:i s:[]}", "rank", json_object_get(row, "rank"),
+                             "node", json_object_get(row, "node"), "pid",
+                             json_object_get(place ? place : row, "pid"), "waited_ns", 0, "last", 0,
+                             "longest_ns", 0, "kinds");
             json_array_append_new(ranks, rank);
         }
-        const json_t *place =
-            place_of(rows, ins_number(record, "instance"), ins_number(row, "rank"));
-        json_object_set(rank, "pid", json_object_get(place, "pid"));
         add_sums(rank, row);
         add_sums(kind_of(rank, ins_string(row, "kind")), row);
         calls += ins_number(row, "last");
@@ -161,27 +160,58 @@ static void sum_up(json_t *record, const json_t *rows)
 
 /* ---- the ranks of a sentence ---- */
 
+/* struct naming: the ranks that a sentence names. */
+struct naming {
+    json_t *named, *peers;
+    const json_t *rows;
+    json_int_t instance;
+};
+
+static void name_rank(struct naming *n, json_int_t rank)
+{
+    const json_t *row = place_of(n->rows, n->instance, rank);
+    if (!row || find(n->named, "rank", rank))
+        return;
+    json_array_append_new(n->named, json_pack("{s:I s:O s:o s:O}", "rank", rank, "node",
+                                              json_object_get(row, "node"), "host",
+                                              ins_host(n->peers, ins_number(row, "node")), "pid",
+                                              json_object_get(row, "pid")));
+}
+
+/* name_list names the ranks of a list such as 1, 3-5. */
+static void name_list(struct naming *n, const char *list)
+{
+    enum { RUN_MAX = 64 };
+    for (char *end = NULL;; list = end + 1) {
+        json_int_t first = strtoll(list, &end, 10), last = first;
+        if (end == list)
+            return;
+        if (*end == '-')
+            last = strtoll(end + 1, &end, 10);
+        for (json_int_t rank = first; rank <= last && rank - first < RUN_MAX; rank++)
+            name_rank(n, rank);
+        if (*end != ',')
+            return;
+    }
+}
+
 /* name_ranks adds to a record where the ranks run that the sentence of its failure names, such as
- * "rank 3 called barrier": "named". The daemon that wrote it knows only the processes of its node.
- */
+ * "rank 3 called barrier" or "ranks 1, 3-5 had not called": "named". The daemon that wrote it knows
+ * only the processes of its node. */
 static void name_ranks(struct ins_machine *m, json_t *record, const json_t *rows)
 {
-    static const char word[] = "rank ";
-    json_t *named = json_array(), *peers = ins_rows(m->c, TD_STATUS_PEERS, ins_state_json);
-    for (const char *t = strstr(ins_string(record, "text"), word); t; t = strstr(t, word)) {
-        char *end = NULL;
-        t += sizeof word - 1;
-        json_int_t rank = strtoll(t, &end, 10);
-        const json_t *row = place_of(rows, ins_number(record, "instance"), rank);
-        if (end == t || !row || find(named, "rank", rank))
-            continue;
-        json_array_append_new(named, json_pack("{s:I s:O s:o s:O}", "rank", rank, "node",
-                                               json_object_get(row, "node"), "host",
-                                               ins_host(peers, ins_number(row, "node")), "pid",
-                                               json_object_get(row, "pid")));
+    struct naming n = {.named = json_array(),
+                       .peers = ins_rows(m->c, TD_STATUS_PEERS, ins_state_json),
+                       .rows = rows,
+                       .instance = ins_number(record, "instance")};
+    for (const char *t = ins_string(record, "text"); (t = strstr(t, "rank"));) {
+        t += strlen("rank");
+        t += *t == 's';
+        if (*t == ' ')
+            name_list(&n, t + 1);
     }
-    json_object_set_new(record, "named", named);
-    json_decref(peers);
+    json_object_set_new(record, "named", n.named);
+    json_decref(n.peers);
 }
 
 /* ---- one job ---- */

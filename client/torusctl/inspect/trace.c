@@ -160,22 +160,22 @@ static void print_silent(const struct ins_machine *m)
     }
 }
 
-/* is_kept returns true, unless an operation is asked for of which no node has an event. It says
- * then which operations the nodes have. */
+/* is_kept returns false if the user asks for an operation of which no node has an event, and then
+ * says which operations the nodes have. */
 static bool is_kept(const struct ins_machine *m, const struct wish *w, const struct ins_rings *r)
 {
     uint64_t least = UINT64_MAX, most = 0;
+    if (!w->selection.one)
+        return true;
     for (size_t i = 0; i < r->count; i++) {
         const struct td_trace_event *e = &r->event[i].e;
         if (!e->world) /* of a link */
             continue;
-        if (!w->selection.one || e->sequence == w->selection.number)
+        if (e->sequence == w->selection.number)
             return true;
         least = e->sequence < least ? e->sequence : least;
         most = e->sequence > most ? e->sequence : most;
     }
-    if (!w->selection.one)
-        return true;
     fprintf(stderr, "torusctl trace: no node has an event of operation %llu of job %s",
             (unsigned long long)w->selection.number, w->job);
     if (least <= most)
@@ -185,8 +185,7 @@ static bool is_kept(const struct ins_machine *m, const struct wish *w, const str
     print_silent(m);
     warn_overwritten(r);
     fputs("  the recorders keep the latest events: trace an operation sooner after it, or raise "
-          "[trace] "
-          "events (torusd.conf); calls in the segment of a node are not recorded\n",
+          "[trace] events (torusd.conf); calls in the segment of a node are not recorded\n",
           stderr);
     return false;
 }

@@ -296,9 +296,8 @@ static void judge_slow(const struct judge *j, const json_t *operation, json_t *c
         return;
     json_array_foreach(j->links, i, l)
     {
-        if (!is_slow(j, operation, l, most / 2) || is_named(causes, l))
-            continue;
-        add_slow(causes, slow_cause(j, operation, l));
+        if (is_slow(j, operation, l, most / 2))
+            add_slow(causes, slow_cause(j, operation, l));
     }
     drop_fast(causes);
 }

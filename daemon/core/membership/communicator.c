@@ -416,21 +416,28 @@ static void record_death(struct td_core *core, const struct td_communicator *c,
     e->subject = td_communicator_job_rank(c, seat->rank);
 }
 
+const char *td_communicator_gone_text(struct td_core *core, const struct td_communicator *c,
+                                      const struct td_seat *seat, bool died)
+{
+    uint32_t rank = td_communicator_job_rank(c, seat->rank);
+    uint64_t pid = seat->client ? seat->client->pid : seat->pid;
+    const char *here = td_core_node_name(core, core->node);
+    if (pid == 0)
+        return td_core_format(core,
+                              "rank %u of job %s is gone: its process on %s, or its call to join, "
+                              "ended before",
+                              rank, c->name, here);
+    return td_core_format(core,
+                          died ? "rank %u of job %s died: process %llu on %s"
+                               : "rank %u has left job %s: process %llu on %s",
+                          rank, c->name, (unsigned long long)pid, here);
+}
+
 void td_communicator_seat_lost(struct td_core *core, struct td_communicator *c,
                                struct td_seat *seat, bool died)
 {
     uint32_t local = (uint32_t)(seat - c->seat), rank = td_communicator_job_rank(c, seat->rank);
-    const char *here = td_core_node_name(core, core->node);
-    const char *text =
-        seat->client
-            ? td_core_format(core,
-                             died ? "rank %u of job %s died: process %llu on %s"
-                                  : "rank %u has left job %s: process %llu on %s",
-                             rank, c->name, (unsigned long long)seat->client->pid, here)
-            : td_core_format(core,
-                             "rank %u of job %s is gone: its process on %s, or its call to join, "
-                             "ended before",
-                             rank, c->name, here);
+    const char *text = td_communicator_gone_text(core, c, seat, died);
     struct td_note *note =
         died && c->index == 0 ? td_communicator_note(core, c, TD_NOTE_RANK_DIED) : NULL;
     if (died && c->index == 0)

@@ -249,6 +249,9 @@ bool td_communicator_client_gone(struct td_core *core, struct td_client *client)
 /* td_communicator_seat_lost: a local rank has left or died. The root hears of it. */
 void td_communicator_seat_lost(struct td_core *core, struct td_communicator *c,
                                struct td_seat *seat, bool died);
+/* td_communicator_gone_text says that a rank is gone; in memory of this step. */
+const char *td_communicator_gone_text(struct td_core *core, const struct td_communicator *c,
+                                      const struct td_seat *seat, bool died);
 /* td_communicator_record puts an operation on record; td_communicator_retire: the operation with
  * this sequence number is over on this node (good: it succeeded). */
 void td_communicator_record(struct td_communicator *c, uint64_t sequence,

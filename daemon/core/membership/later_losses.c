@@ -40,12 +40,15 @@ void td_later_losses_made(struct td_communicator *c, uint32_t from, enum td_mess
             c->makers |= (uint32_t)1 << i;
 }
 
-static void ask(struct td_core *core, const struct td_communicator *c, uint32_t node)
+/* ask returns false if some of the questions have no room. */
+static bool ask(struct td_core *core, const struct td_communicator *c, uint32_t node)
 {
     uint32_t slot = td_group_slot(&c->group, node), ranks = td_group_slot_ranks(&c->group, slot);
     if (!td_session_has_room(core, node))
-        return;
-    for (uint32_t i = 0; i < ranks && i < ASKS_MAX && td_core_room(core); i++) {
+        return false;
+    for (uint32_t i = 0; i < ranks && i < ASKS_MAX; i++) {
+        if (!td_core_room(core))
+            return false;
         uint32_t rank = td_group_rank(&c->group, slot, (c->asked + i) % ranks);
         const struct td_message m = {
             .kind = TD_MESSAGE_RANK_GONE,
@@ -54,6 +57,7 @@ static void ask(struct td_core *core, const struct td_communicator *c, uint32_t 
                 .rank = c->member[rank], .error = TD_ERR_RANK_FAILED, .of_job = true, .text = ""}};
         td_session_send(core, node, &m);
     }
+    return true;
 }
 
 void td_later_losses_timers(struct td_core *core, struct td_communicator *c)
@@ -67,12 +71,13 @@ void td_later_losses_timers(struct td_core *core, struct td_communicator *c)
         return;
     const struct td_communicator *world = td_communicator_find(core, c->world, 0);
     bool asks = !world || td_communicator_broken(world); /* else the job's tree tells of losses */
+    bool asked = asks;
     for (uint32_t i = 0; asks && i < c->children; i++)
         if (!(c->makers >> i & 1))
-            ask(core, c, c->child[i]);
+            asked &= ask(core, c, c->child[i]);
     if (asks && c->has_parent && !(c->makers >> PARENT & 1))
-        ask(core, c, c->parent);
-    c->asked += asks ? ASKS_MAX : 0;
+        asked &= ask(core, c, c->parent);
+    c->asked += asked ? ASKS_MAX : 0;
     td_later_losses_wait(core, c);
 }
 
@@ -88,16 +93,14 @@ bool td_later_losses_answer(struct td_core *core, const struct td_communicator *
     bool gone = seat->state == TD_SEAT_LEFT || seat->state == TD_SEAT_DIED;
     if (!gone || td_group_slot(&c->group, from) == UINT32_MAX)
         return true;
-    const char *here = td_core_node_name(core, core->node);
-    struct td_message answer = {
+    const struct td_message answer = {
         .kind = TD_MESSAGE_RANK_LOST,
         .instance = c->instance,
-        .u.rank_lost = {.rank = seat->rank, .error = TD_ERR_RANK_FAILED, .of_job = true}};
-    answer.u.rank_lost.text =
-        td_core_format(core,
-                       seat->state == TD_SEAT_DIED ? "rank %u of job %s died: process %llu on %s"
-                                                   : "rank %u has left job %s: process %llu on %s",
-                       seat->rank, c->name, (unsigned long long)seat->pid, here);
+        .u.rank_lost = {.rank = seat->rank,
+                        .error = TD_ERR_RANK_FAILED,
+                        .of_job = true,
+                        .text =
+                            td_communicator_gone_text(core, c, seat, seat->state == TD_SEAT_DIED)}};
     td_session_send(core, from, &answer);
     return true;
 }

@@ -2,6 +2,7 @@
 #include "approach.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #include "core/membership/account.h"
 #include "core/net/fabric.h"

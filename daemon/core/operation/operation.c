@@ -266,13 +266,15 @@ static void place_ranks(const struct td_operation *o)
     struct td_communicator *c = o->communicator;
     const uint32_t compared[] = {o->least.rank, o->greatest.rank};
     uint32_t kind = o->least.call.kind, slot = 0, local = 0;
-    for (unsigned i = 0; o->witnesses && i < 2; i++)
+    if (!o->witnesses)
+        return;
+    for (unsigned i = 0; i < 2; i++)
         if (compared[i] < c->group.size) {
             td_group_locate(&c->group, compared[i], &slot, &local);
             if (slot == c->slot)
                 td_waits_place(c, compared[i], kind);
         }
-    for (uint32_t i = 0; o->witnesses && i < c->ranks; i++)
+    for (uint32_t i = 0; i < c->ranks; i++)
         td_waits_place(c, c->seat[i].rank, kind);
 }
 

@@ -488,6 +488,10 @@ static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buffer)
     }
     if (size == UV_ENOBUFS && c->scattered)
         size = c->scattered;
+    if (size < 0 && c->payload && c->filled == c->payload->bytes)
+        deliver(c); /* the stream has ended behind its last byte, which on_alloc has read */
+    if (c->closed)
+        return;
     if (size < 0) {
         c->channels->faulted |= size == UV_EFAULT;
         td_channel_fail(c, (int)size);

@@ -252,10 +252,9 @@ static void populate(const struct td_regions *r, const struct region *g)
 
 void td_regions_prepare_scratch(struct td_regions *r, uint64_t offset, uint64_t bytes)
 {
-    enum { PAGE = 4096 };
     const uint64_t NOBODY = UINT64_MAX; /* no user waits for it */
     const struct region *g = &r->region[TD_SCRATCH_HANDLE];
-    uint64_t begin = offset / PAGE * PAGE;
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), begin = offset / page * page;
     if (r->closer && offset <= g->bytes && bytes <= g->bytes - offset)
         td_closer_populate(r->closer, NOBODY, g->base + begin, offset + bytes - begin);
 }
@@ -413,11 +412,15 @@ uint8_t *td_regions_piece(const struct td_regions *r, const struct td_view *view
     return (uint8_t *)(uintptr_t)piece;
 }
 
-/* region_at returns the handle of the region that has this address: scratch, or one of the view. */
-static uint32_t region_at(const struct td_regions *r, const struct td_view *view, bool destination,
-                          const uint8_t *at)
+/* region_at returns the handle of the region of a slice that has this address: scratch, or one of
+ * the view. */
+static uint32_t region_at(const struct td_regions *r, const struct td_view *view,
+                          const struct td_slice *slice, const uint8_t *at)
 {
-    const struct td_memory *memory = destination ? view->destination : view->source;
+    if (slice->space == TD_SPACE_SCRATCH)
+        return TD_SCRATCH_HANDLE;
+    const struct td_memory *memory =
+        slice->space == TD_SPACE_DESTINATION ? view->destination : view->source;
     for (uint32_t i = 0; i < view->ranks; i++) {
         const struct region *g =
             memory[i].handle == TD_NO_MEMORY ? NULL : &r->region[memory[i].handle];
@@ -460,26 +463,11 @@ bool td_regions_pieces(const struct td_regions *r, const struct td_view *view,
     td_walk_start(&walk, slice, &bases, NULL, 0, offset);
     for (int64_t left = (int64_t)bytes; left > 0; left -= size) {
         uint8_t *at = pieces->count < most ? td_walk_piece(&walk, left, &size) : NULL;
-        uint32_t handle = slice->space == TD_SPACE_SCRATCH ? TD_SCRATCH_HANDLE
-                          : at ? region_at(r, view, slice->space == TD_SPACE_DESTINATION, at)
-                               : TD_NO_MEMORY;
-        if (!at || !note_region(pieces, handle))
+        if (!at || !note_region(pieces, region_at(r, view, slice, at)))
             return false;
         pieces->piece[pieces->count++] = (struct iovec){at, (size_t)size};
     }
     return true;
-}
-
-void td_regions_hold_pieces(struct td_regions *r, const struct td_pieces *pieces)
-{
-    for (unsigned i = 0; i < pieces->regions; i++)
-        td_regions_hold(r, pieces->region[i]);
-}
-
-void td_regions_drop_pieces(struct td_regions *r, const struct td_pieces *pieces)
-{
-    for (unsigned i = 0; i < pieces->regions; i++)
-        td_regions_drop(r, pieces->region[i]);
 }
 
 bool td_regions_any_lost(void)

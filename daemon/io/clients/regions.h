@@ -69,13 +69,10 @@ struct td_pieces {
     uint32_t region[TD_PIECES_REGIONS];
 };
 /* td_regions_pieces writes the pieces of bytes [offset, offset + bytes) of a slice. It returns
- * false if they are too many, too short, or in too many regions. td_regions_hold_pieces adds a
- * holder to each region; td_regions_drop_pieces removes it. */
+ * false if they are too many, too short, or in too many regions. */
 bool td_regions_pieces(const struct td_regions *regions, const struct td_view *view,
                        const struct td_slice *slice, uint64_t offset, uint64_t bytes,
                        struct td_pieces *pieces);
-void td_regions_hold_pieces(struct td_regions *regions, const struct td_pieces *pieces);
-void td_regions_drop_pieces(struct td_regions *regions, const struct td_pieces *pieces);
 /* td_regions_lost returns the handle of a region that was lost since the last call, or 0. */
 uint32_t td_regions_lost(struct td_regions *regions);
 /* td_regions_any_lost returns true if td_regions_lost may return a handle. Workers may call it. */

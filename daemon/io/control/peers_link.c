@@ -70,10 +70,9 @@ bool td_peer_accepted(struct td_peer *p, const uint8_t *body, size_t size)
         return false;
     if (!g.accepted) {
         char text[200];
-        /* This daemon may reject the peer for the same reason, and then knows the values of both.
-         */
+        /* A daemon that rejects the peer for the same reason knows the values of both. */
         snprintf(text, sizeof text, "it rejected the handshake: %.170s",
-                 p->refused[0] ? p->refused : g.text);
+                 p->refused[0] && !g.busy ? p->refused : g.text);
         if (strcmp(text, p->refusal) != 0) /* logged once, not at each attempt */
             complain(p, text);
         snprintf(p->refusal, sizeof p->refusal, "%s", text);

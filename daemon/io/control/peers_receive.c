@@ -10,6 +10,7 @@
 #include "peers_handshake.h"
 #include "peers_internal.h"
 #include "peers_link.h"
+#include "peers_places.h"
 #include "peers_zap.h"
 #include "wire/peer.h"
 
@@ -17,18 +18,9 @@
 
 enum { LANDING_BYTES = 16384 }; /* smaller payloads are copied, which costs less */
 
-/* struct landing: a payload that arrives at its places in regions. */
-struct landing {
-    struct td_payload payload;
-    struct td_regions *regions;
-    struct td_pieces pieces;
-};
-
 static void end_landing(struct td_payload *payload)
 {
-    struct landing *l = (struct landing *)payload;
-    td_regions_drop_pieces(l->regions, &l->pieces);
-    free(l);
+    td_places_free((struct td_places *)payload);
 }
 
 /* lands returns true if the packet's bytes may be read to the place `to` now. */
@@ -58,24 +50,13 @@ struct td_payload *td_peer_place(void *peer, const struct td_packet *packet, str
         uint32_t region = 0;
         const uint8_t *first =
             td_regions_piece(regions, &to.view, &to.step.to, to.offset, 1, &region);
-        return first == ((const struct landing *)now)->pieces.piece[0].iov_base ? now : NULL;
+        return first == td_places_first((const struct td_places *)now) ? now : NULL;
     }
-    struct landing *l = malloc(sizeof *l);
-    if (!l || !find_pieces(regions, &to, &l->pieces)) {
-        free(l);
-        return NULL;
-    }
-    l->payload = (struct td_payload){.holders = 1,
-                                     .bytes = packet->bytes,
-                                     .piece = l->pieces.piece,
-                                     .pieces = l->pieces.count,
-                                     .lent = true,
-                                     .release = end_landing};
-    if (l->pieces.count == 1)
-        l->payload.data = l->pieces.piece[0].iov_base;
-    l->regions = regions;
-    td_regions_hold_pieces(regions, &l->pieces);
-    return &l->payload;
+    struct td_pieces pieces;
+    struct td_places *landing = find_pieces(regions, &to, &pieces)
+                                    ? td_places_new(p->peers, &pieces, packet->bytes, end_landing)
+                                    : NULL;
+    return landing ? &landing->payload : NULL;
 }
 
 void td_peer_arriving(void *peer, const struct td_packet *packet)

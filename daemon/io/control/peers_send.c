@@ -9,18 +9,11 @@
 #include "peers_express.h"
 #include "peers_internal.h"
 #include "peers_link.h"
+#include "peers_places.h"
 #include "wire/peer.h"
 
 enum {
     LENT_BYTES = 4096, /* smaller payloads are copied, which costs less than a loan */
-};
-
-/* struct loan: a payload whose bytes are in regions. */
-struct loan {
-    struct td_payload payload;
-    struct td_peers *peers;
-    uint64_t handle;
-    struct td_pieces pieces;
 };
 
 /* ---- tree messages ---- */
@@ -121,36 +114,26 @@ static void report_sent(struct td_peers *peers, uint64_t handle)
 
 static void end_loan(struct td_payload *payload)
 {
-    struct loan *loan = (struct loan *)payload;
-    struct td_loop *loop = loan->peers->loop;
-    td_regions_drop_pieces(loop->regions, &loan->pieces);
-    if (!loop->stopped)
-        report_sent(loan->peers, loan->handle);
-    free(loan);
+    struct td_places *loan = (struct td_places *)payload;
+    struct td_peers *peers = loan->peers;
+    uint64_t handle = loan->handle;
+    td_places_free(loan);
+    if (!peers->loop->stopped)
+        report_sent(peers, handle);
 }
 
 /* lend returns the bytes of a packet at their places, or NULL if they are in too many pieces. */
 static struct td_payload *lend(struct td_peers *peers, const struct td_action *a)
 {
     const struct td_packet *packet = &a->u.packet.packet;
-    struct td_regions *regions = peers->loop->regions;
-    struct loan *loan = malloc(sizeof *loan);
-    if (!loan || !td_regions_pieces(regions, &a->u.packet.view, &a->u.packet.slice, packet->offset,
-                                    packet->bytes, &loan->pieces)) {
-        free(loan);
+    struct td_pieces pieces;
+    if (!td_regions_pieces(peers->loop->regions, &a->u.packet.view, &a->u.packet.slice,
+                           packet->offset, packet->bytes, &pieces))
         return NULL;
-    }
-    loan->payload = (struct td_payload){.holders = 1,
-                                        .bytes = packet->bytes,
-                                        .piece = loan->pieces.piece,
-                                        .pieces = loan->pieces.count,
-                                        .lent = true,
-                                        .release = end_loan};
-    if (loan->pieces.count == 1)
-        loan->payload.data = loan->pieces.piece[0].iov_base;
-    loan->peers = peers;
+    struct td_places *loan = td_places_new(peers, &pieces, packet->bytes, end_loan);
+    if (!loan)
+        return NULL;
     loan->handle = a->u.packet.handle;
-    td_regions_hold_pieces(regions, &loan->pieces);
     return &loan->payload;
 }
 

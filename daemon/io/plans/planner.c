@@ -16,7 +16,7 @@ struct td_planner {
     pthread_t thread;
     pthread_mutex_t lock; /* of what follows; never held while a task is being done */
     pthread_cond_t posted, ended_one;
-    struct queue waiting, ended;
+    struct queue waiting, idle, ended; /* of `idle` nobody waits for the tasks */
     bool busy, stopped;
     bool left;       /* the thread was busy when the planner stopped: it still uses this record */
     uv_async_t news; /* `ended` has tasks */
@@ -42,7 +42,7 @@ static void *run(void *planner)
     struct td_planner *p = planner;
     pthread_mutex_lock(&p->lock);
     while (!p->stopped) {
-        struct td_planner_task *task = take(&p->waiting);
+        struct td_planner_task *task = take(p->waiting.first ? &p->waiting : &p->idle);
         if (!task) {
             pthread_cond_wait(&p->posted, &p->lock);
             continue;
@@ -81,6 +81,7 @@ struct td_planner *td_planner_create(uv_loop_t *uv)
     if (!p)
         return NULL;
     p->waiting.last = &p->waiting.first;
+    p->idle.last = &p->idle.first;
     p->ended.last = &p->ended.first;
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->posted, NULL);
@@ -97,11 +98,36 @@ struct td_planner *td_planner_create(uv_loop_t *uv)
     return NULL;
 }
 
-void td_planner_post(struct td_planner *p, struct td_planner_task *task)
+static void post(struct td_planner *p, struct queue *q, struct td_planner_task *task)
 {
     pthread_mutex_lock(&p->lock);
-    append(&p->waiting, task);
+    append(q, task);
     pthread_cond_signal(&p->posted);
+    pthread_mutex_unlock(&p->lock);
+}
+
+void td_planner_post(struct td_planner *p, struct td_planner_task *task)
+{
+    post(p, &p->waiting, task);
+}
+
+void td_planner_post_idle(struct td_planner *p, struct td_planner_task *task)
+{
+    post(p, &p->idle, task);
+}
+
+void td_planner_hurry(struct td_planner *p, struct td_planner_task *task)
+{
+    pthread_mutex_lock(&p->lock);
+    struct td_planner_task **at = &p->idle.first;
+    while (*at && *at != task)
+        at = &(*at)->next;
+    if (*at) { /* otherwise it is under way */
+        *at = task->next;
+        if (!*at)
+            p->idle.last = at;
+        append(&p->waiting, task);
+    }
     pthread_mutex_unlock(&p->lock);
 }
 

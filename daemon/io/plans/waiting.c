@@ -11,6 +11,7 @@ enum { LOOK_MS = 100 /* between two looks whether the waiters are needed */ };
 /* struct making: a shape whose plan is being made. */
 struct making {
     struct td_planner_task task;
+    bool idle; /* nobody has waited for it yet */
     struct making *next;
     struct td_waiting *waiting;
     struct td_shape shape;
@@ -93,21 +94,30 @@ static void made(void *making)
 }
 
 /* making_of returns the making of a plan, and begins it if it is not under way; NULL if memory runs
- * out. */
-static struct making *making_of(struct td_waiting *w, const struct td_shape *shape)
+ * out. `idle`: nobody waits for the plan yet. */
+static struct making *making_of(struct td_waiting *w, const struct td_shape *shape, bool idle)
 {
+    struct td_planner *planner = td_plans_planner(w->loop->plans);
     struct making *m = w->making;
     while (m && memcmp(&m->shape, shape, sizeof *shape) != 0)
         m = m->next;
+    if (m && m->idle && !idle) {
+        td_planner_hurry(planner, &m->task);
+        m->idle = false;
+    }
     if (m || !(m = calloc(1, sizeof *m)))
         return m;
     m->task = (struct td_planner_task){.owner = m, .work = make, .done = made};
     m->waiting = w;
+    m->idle = idle;
     m->shape = *shape;
     m->last = &m->first;
     m->next = w->making;
     w->making = m;
-    td_planner_post(td_plans_planner(w->loop->plans), &m->task);
+    if (idle)
+        td_planner_post_idle(planner, &m->task);
+    else
+        td_planner_post(planner, &m->task);
     return m;
 }
 
@@ -117,7 +127,7 @@ td_err td_waiting_find(struct td_waiting *w, struct td_waiter *waiter)
     for (; waiter->plans < waiter->shapes; waiter->plans++) {
         const struct td_shape *shape = &waiter->shape[waiter->plans];
         struct td_fft_plan *plan = td_fft_acquire(shape, &improvable);
-        struct making *m = !plan || improvable ? making_of(w, shape) : NULL;
+        struct making *m = !plan || improvable ? making_of(w, shape, false) : NULL;
         waiter->plan[waiter->plans] = plan;
         if (plan)
             continue;
@@ -136,7 +146,7 @@ td_err td_waiting_find(struct td_waiting *w, struct td_waiter *waiter)
 void td_waiting_prepare(struct td_waiting *w, const struct td_shape *shape)
 {
     if (!td_fft_is_planned(shape))
-        (void)making_of(w, shape);
+        (void)making_of(w, shape, true);
 }
 
 struct td_waiter *td_waiting_drop(struct td_waiting *w)
