@@ -25,7 +25,8 @@ enum td_trace_kind {
     TD_TRACE_DONE,    /* no longer recorded: the returns of the ranks tell it */
     TD_TRACE_FAILED,  /* it has ended with an error. subject: rank of the culprit; a: its node
                          plus 1, or 0 */
-    TD_TRACE_DIED,    /* a rank of this node has died. subject: rank; b: pid */
+    TD_TRACE_DIED,    /* a rank of this node has ended without leaving its job. subject: rank; a: 1:
+                         after a call of it had failed; b: pid */
     TD_TRACE_LINK_UP, /* of no job. subject: node */
     TD_TRACE_LINK_DOWN,
     TD_TRACE_CLOCK, /* of no ring: the answer to a question. a: number of the next event, b: size

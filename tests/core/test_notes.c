@@ -165,6 +165,45 @@ static void a_death_is_noted_at_the_node_of_the_rank(void **state)
     end();
 }
 
+/* A process that ends after it was told of the loss of another rank is not called dead. */
+static void a_process_that_ends_after_its_call_failed_is_noted_so(void **state)
+{
+    (void)state;
+    struct td_communicator *c = begin(1);
+    node_call(c, -1);
+    struct td_message m = about(c, TD_MESSAGE_RANK_LOST);
+    m.u.rank_lost = (struct td_message_rank_lost){
+        .rank = 2, .error = TD_ERR_RANK_FAILED, .text = "rank 2 of job x died"};
+    node_message(0, &m);
+    take(TD_NOTE_FAILED);
+    td_client_close(node.core, NODE_CLIENT);
+    node_run();
+    take(TD_NOTE_RANK_DIED);
+    assert_int_equal(note.rank, 1);
+    assert_non_null(strstr(note.text, " ended after its call had failed: process "));
+    take(TD_NOTE_JOB_ENDED);
+    end();
+}
+
+/* A rank that calls after a failure, and ends while it waits, has died. */
+static void a_process_that_has_called_again_since_its_failure_dies(void **state)
+{
+    (void)state;
+    struct td_communicator *c = begin(0);
+    node_call(c, SECOND);
+    node_pass(c, 1001000000);
+    node_pass(c, 500000000);
+    take(TD_NOTE_FAILED);
+    node_call(c, -1);
+    td_client_close(node.core, NODE_CLIENT);
+    node_run();
+    take(TD_NOTE_RANK_DIED);
+    assert_non_null(strstr(note.text, " died: process "));
+    take(TD_NOTE_FAILED);
+    take(TD_NOTE_JOB_ENDED);
+    end();
+}
+
 static void the_end_of_a_job_is_noted(void **state)
 {
     (void)state;
@@ -207,6 +246,8 @@ int main(void)
         cmocka_unit_test(a_lost_node_is_noted_without_a_rank),
         cmocka_unit_test(a_lost_rank_is_noted_with_its_node),
         cmocka_unit_test(a_death_is_noted_at_the_node_of_the_rank),
+        cmocka_unit_test(a_process_that_ends_after_its_call_failed_is_noted_so),
+        cmocka_unit_test(a_process_that_has_called_again_since_its_failure_dies),
         cmocka_unit_test(the_end_of_a_job_is_noted),
         cmocka_unit_test(notes_without_room_are_counted),
     };

@@ -70,7 +70,7 @@ def blurred(line):
     """Returns a line without what differs between two runs."""
     line = re.sub(r"\b[0-9a-f]{64}\b", "KEY", line.strip())
     line = re.sub(r"-?\d+(\.\d+)? ?(ns|us|ms|s)\b", "TIME", line)
-    return re.sub(r"\d\d:\d\d:\d\d|(?<=process )\d+|\d+(?= trace events)", "N", line)
+    return re.sub(r"\d\d:\d\d:\d\d(\.\d+)?|(?<=process )\d+|\d+(?= trace events)", "N", line)
 
 
 class Tutorial(unittest.TestCase):

@@ -128,9 +128,29 @@ class Operations(unittest.TestCase):
             self.assertEqual(sum(k["waited_ns"] for k in first["kinds"]), first["waited_ns"])
             self.assertEqual(sum(r["last"] for r in record["stragglers"]), record["calls"])
             code, text, error = self.stragglers(socket, record["job"])
-            self.assertIn("22 calls; the ranks waited", text)
+            self.assertIn("22 calls are over; the ranks waited", text)
             process.stdin.close()
             self.assertEqual(process.wait(DEADLINE_S), 0)
+
+    def test_the_record_of_a_job_has_the_calls_that_wait_now(self):
+        _, socket = self.waiting("1x2", 3, "direct")
+        [late] = self.until(socket, lambda all: len(all) == 4 and
+                            {tuple(o["missing"]) for o in all} == {(0,)})[0]["absent"]
+        for command in ("stragglers", "why"):
+            done = subprocess.run([CTL, command, "--socket", socket], text=True, capture_output=True,
+                                  check=True, timeout=DEADLINE_S)
+            self.assertIn("\nnow 4 calls are in flight (torusctl ops has the reasons):\n", done.stdout)
+            self.assertRegex(done.stdout, r"\n  allreduce\(sum, double, 1\), operation 0, has waited for [0-9.]+u?m?s, since "
+                                          rf"\d\d:\d\d:\d\d, for rank 0 on node 0, process {late['pid']}\n")
+            self.assertRegex(done.stdout, r"^job \S+ of user \d+: 3 ranks, formed [0-9.]+u?m?s ago, "
+                                          r"at \d\d:\d\d:\d\d\.\d{3}; not over\n")
+            done = subprocess.run([CTL, command, "--socket", socket, "--json"], text=True,
+                                  capture_output=True, check=True, timeout=DEADLINE_S)
+            found = json.loads(done.stdout)["in_flight"]
+            self.assertEqual([o["missing"] for o in found], [[0]] * 4)
+            self.assertEqual({o["kind"] for o in found}, set(CALLS))
+            ages = [o["age_ns"] for o in found]
+            self.assertEqual(ages, sorted(ages, reverse=True))
 
     def test_nodes_that_do_not_answer_are_listed_in_time(self):
         process, socket = self.waiting("1x4", 4, "direct")

@@ -129,6 +129,13 @@ class Trace(unittest.TestCase):
         self.assertIn("rank 0 of job ", errors[0]["args"]["sentence"])
         self.assertTrue(self.named(trace, "CULPRIT of allreduce 0"))
         self.assertTrue(self.named(trace, "ERROR: rank 0 died"))
+        ended = []  # the others end because their calls failed, and are not called dead
+        while len(ended) < 4 and time.monotonic() < until:
+            trace = self.trace(socket)
+            ended = self.named(trace, "rank ")
+        self.assertEqual({e["name"] for e in ended},
+                         {f"rank {rank} ended after its call had failed" for rank in range(1, 5)})
+        self.assertEqual(len(self.named(trace, "ERROR: rank ")), 1)
 
     def test_the_latest_calls_are_printed_without_a_file(self):
         socket = self.start("1x2", 2, STRAGGLE, "1", "3", "1")
@@ -141,7 +148,7 @@ class Trace(unittest.TestCase):
             mine = [line for line in lines if f" rank {rank} " in line]
             self.assertEqual(len(mine), 8)
             for line in mine:
-                self.assertRegex(line, rf"^ *[0-9.]+u?m?s ago  node {rank} +rank {rank} +[a-z]+ [0-9]+: took ")
+                self.assertRegex(line, rf"^\d\d:\d\d:\d\d\.\d{{6}} +[0-9.]+u?m?s ago  node {rank} +rank {rank} +[a-z]+ [0-9]+: took ")
 
     def ask(self, socket, *options):
         return subprocess.run([CTL, "trace", "--socket", socket, "--timeout", "20", *options], text=True,

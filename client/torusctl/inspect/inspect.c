@@ -7,6 +7,9 @@
 
 #include "libtorus/status.h"
 
+enum { DAY_S = 86400 };
+static const json_int_t SECOND_NS = 1000000000;
+
 json_t *ins_text(const char *text)
 {
     char plain[TD_TEXT_MAX] = "";
@@ -77,15 +80,33 @@ void ins_duration(char *text, size_t bytes, json_int_t ns)
         snprintf(text, bytes, "%.1fh", s / 3600);
 }
 
+json_int_t ins_unix_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (json_int_t)now.tv_sec * SECOND_NS + now.tv_nsec;
+}
+
+void ins_moment(char *text, size_t bytes, json_int_t unix_ns, int digits)
+{
+    static const char *const format[] = {"%H:%M:%S", "%F %H:%M:%S"};
+    time_t at = (time_t)(unix_ns / SECOND_NS);
+    struct tm tm;
+    bool old = ins_unix_ns() - unix_ns >= DAY_S * SECOND_NS;
+    if (!localtime_r(&at, &tm) || !strftime(text, bytes, format[old], &tm)) {
+        snprintf(text, bytes, "?");
+        return;
+    }
+    char part[16];
+    size_t length = strlen(text);
+    snprintf(part, sizeof part, "%09lld", (long long)(unix_ns % SECOND_NS));
+    if (digits)
+        snprintf(text + length, bytes - length, ".%.*s", digits, part);
+}
+
 void ins_clock(char *text, size_t bytes, json_int_t ns)
 {
-    enum { DAY_S = 86400 };
-    time_t at = time(NULL) - (time_t)(ns / 1000000000);
-    struct tm tm;
-    bool good = localtime_r(&at, &tm) &&
-                strftime(text, bytes, ns / 1000000000 < DAY_S ? "%H:%M:%S" : "%F %H:%M:%S", &tm);
-    if (!good)
-        snprintf(text, bytes, "?");
+    ins_moment(text, bytes, ins_unix_ns() - ns, 0);
 }
 
 void ins_rank_runs(char *text, size_t bytes, const json_t *list)

@@ -8,6 +8,7 @@
 #include "collect.h"
 #include "inspect.h"
 #include "model/call.h"
+#include "present.h"
 #include "torusctl/torusctl.h"
 
 static json_t *row_json(const struct td_status_row *row)
@@ -230,15 +231,34 @@ static json_t *latest(const json_t *rows, const char *job)
     return best;
 }
 
+/* add_present adds the calls in flight: "in_flight". It returns false if the daemon is lost. */
+static bool add_present(struct ins_machine *m, json_t *record)
+{
+    bool over = ins_number(record, "ended_ns") != 0;
+    json_t *present =
+        over ? json_array()
+             : ins_present(m, ins_string(record, "job"), ins_number(record, "instance"));
+    if (present)
+        json_object_set_new(record, "in_flight", present);
+    return present != NULL;
+}
+
 json_t *ins_record(struct ins_machine *m, const char *command, const char *job)
 {
     json_t *rows = ins_machine_rows(m, TD_STATUS_WAITS, row_json);
     json_t *record = rows ? latest(rows, job) : NULL;
-    if (record) {
+    json_int_t now = ins_unix_ns();
+    if (record)
         join_records(record, rows);
+    if (record && !add_present(m, record)) {
+        json_decref(rows);
+        rows = record = NULL;
+    }
+    if (record) {
         sum_up(record, rows);
         name_ranks(m, record, rows);
         json_object_set_new(record, "version", json_integer(1));
+        json_object_set_new(record, "unix_ns", json_integer(now));
         json_object_set_new(record, "node", json_integer(torus_node(m->c)));
         json_object_set(record, "silent", m->silent);
         json_object_del(record, "instance");
@@ -255,24 +275,36 @@ json_t *ins_record(struct ins_machine *m, const char *command, const char *job)
     return record;
 }
 
-void ins_record_print(const json_t *record)
+/* moment writes how long ago something was, and the clock then. */
+static void moment(char *text, size_t bytes, const json_t *record, const char *key)
 {
-    char formed[32], ended[48] = "", waited[32], age[32];
-    ins_duration(formed, sizeof formed, ins_number(record, "formed_ns"));
-    ins_duration(waited, sizeof waited, ins_number(record, "waited_ns"));
-    if (ins_number(record, "ended_ns")) {
-        ins_duration(age, sizeof age, ins_number(record, "ended_ns"));
-        snprintf(ended, sizeof ended, ", ended %s ago", age);
-    }
-    printf("job %s of user %lld: %lld ranks, formed %s ago%s\n", ins_string(record, "job"),
-           (long long)ins_number(record, "uid"), (long long)ins_number(record, "size"), formed,
-           ended);
-    printf("%lld calls; the ranks waited %s in all for a rank that called last\n",
-           (long long)ins_number(record, "calls"), waited);
-    if (ins_number(record, "error") != TORUS_OK) {
-        ins_duration(age, sizeof age, ins_number(record, "failed_ns"));
-        printf("the first call that failed, %s ago: %s\n", age, ins_string(record, "text"));
-    }
+    char age[32], clock[40];
+    ins_duration(age, sizeof age, ins_number(record, key));
+    ins_moment(clock, sizeof clock, ins_number(record, "unix_ns") - ins_number(record, key), 3);
+    snprintf(text, bytes, "%s ago, at %s", age, clock);
+}
+
+void ins_record_print_job(const json_t *record)
+{
+    char text[80];
+    moment(text, sizeof text, record, "formed_ns");
+    printf("job %s of user %lld: %lld rank%s, formed %s; ", ins_string(record, "job"),
+           (long long)ins_number(record, "uid"), (long long)ins_number(record, "size"),
+           ins_number(record, "size") == 1 ? "" : "s", text);
+    moment(text, sizeof text, record, "ended_ns");
+    if (ins_number(record, "ended_ns"))
+        printf("ended %s\n", text);
+    else
+        puts("not over");
+}
+
+void ins_record_print_failure(const json_t *record)
+{
+    char text[80];
+    if (ins_number(record, "error") == TORUS_OK)
+        return;
+    moment(text, sizeof text, record, "failed_ns");
+    printf("the first call failed %s: %s\n", text, ins_string(record, "text"));
 }
 
 int ins_record_run(int argc, char **argv, ins_record_fn *show)

@@ -12,8 +12,10 @@
  * from the records of all nodes. Without a record it prints an error of the command and returns
  * NULL. The caller owns the record. */
 json_t *ins_record(struct ins_machine *m, const char *command, const char *job);
-/* ins_record_print prints the job, its calls and its first failure. */
-void ins_record_print(const json_t *record);
+/* ins_record_print_job prints the job, and when it formed and ended; ins_record_print_failure its
+ * first failure, if there was one. */
+void ins_record_print_job(const json_t *record);
+void ins_record_print_failure(const json_t *record);
 
 typedef void ins_record_fn(const json_t *record);
 /* ins_record_run runs a command whose argument is a job: it prints the record as JSON, or by

@@ -6,6 +6,7 @@
 
 #include "collect.h"
 #include "inspect.h"
+#include "present.h"
 #include "records.h"
 #include "torusctl/torusctl.h"
 
@@ -65,7 +66,14 @@ static void print_stragglers(const json_t *record)
 
 static void show(const json_t *record)
 {
-    ins_record_print(record);
+    char waited[32];
+    long long calls = (long long)ins_number(record, "calls");
+    ins_duration(waited, sizeof waited, ins_number(record, "waited_ns"));
+    ins_record_print_job(record);
+    printf("%lld call%s over; the ranks waited %s in all for a rank that called last\n", calls,
+           calls == 1 ? " is" : "s are", waited);
+    ins_record_print_failure(record);
+    ins_present_print(json_object_get(record, "in_flight"));
     print_stragglers(record);
 }
 

@@ -79,15 +79,18 @@ static json_t *clocks_json(const struct ins_rings *r)
     return list;
 }
 
-/* describe returns what the file says of itself. zero: begin of the axis, CLOCK_MONOTONIC. */
+/* begin_of returns the begin of the axis, in ns since 1970. zero: the same, CLOCK_MONOTONIC. */
+static int64_t begin_of(int64_t zero)
+{
+    return ins_unix_ns() - (tl_now_ns() - zero);
+}
+
+/* describe returns what the file says of itself. */
 static json_t *describe(const struct ins_machine *m, const struct wish *w,
-                        const struct ins_rings *r, int64_t zero)
+                        const struct ins_rings *r, int64_t begin)
 {
     char clock[40] = "";
-    struct timespec now;
     struct tm tm;
-    clock_gettime(CLOCK_REALTIME, &now);
-    int64_t begin = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - (tl_now_ns() - zero);
     time_t seconds = (time_t)(begin / 1000000000);
     if (gmtime_r(&seconds, &tm))
         strftime(clock, sizeof clock, "%FT%TZ", &tm);
@@ -192,15 +195,15 @@ static bool is_kept(const struct ins_machine *m, const struct wish *w, const str
 
 /* show prints the latest calls, as JSON or as text. */
 static void show(struct ins_machine *m, const struct wish *w, const struct ins_rings *r,
-                 const json_t *events, int64_t now)
+                 const json_t *events, const struct ins_axis *axis)
 {
     if (!w->as_json) {
-        ins_trace_text(events, now);
+        ins_trace_text(events, axis);
         return;
     }
     json_t *all = ins_begin(m, 1);
     json_object_set_new(all, "job", ins_text(w->job));
-    json_object_set_new(all, "events", ins_trace_json(events, now));
+    json_object_set_new(all, "events", ins_trace_json(events, axis));
     json_object_set_new(all, "clocks", clocks_json(r));
     ins_end(m, all);
 }
@@ -227,8 +230,9 @@ static int make(struct ins_machine *m, struct wish *w, const struct ins_rings *r
         fputs("torusctl trace: out of memory\n", stderr);
         return EXIT_FAILED;
     }
+    struct ins_axis axis = {.now_ns = w->selection.late_at - zero, .begin_ns = begin_of(zero)};
     if (!w->file) {
-        show(m, w, r, events, w->selection.late_at - zero);
+        show(m, w, r, events, &axis);
         json_decref(events);
         if (!w->as_json)
             print_rest(m, r);
@@ -236,13 +240,17 @@ static int make(struct ins_machine *m, struct wish *w, const struct ins_rings *r
     }
     size_t count = json_array_size(events);
     json_t *all = json_pack("{s:o s:s s:o}", "traceEvents", events, "displayTimeUnit", "ns",
-                            "otherData", describe(m, w, r, zero));
+                            "otherData", describe(m, w, r, axis.begin_ns));
     int code = write_file(w, all);
     json_decref(all);
     if (code == EXIT_WELL) {
         print_rest(m, r);
-        fprintf(stderr, "job %s: %zu trace events in %s; open it in Perfetto or chrome://tracing\n",
-                w->job, count, w->file);
+        char clock[40];
+        ins_moment(clock, sizeof clock, axis.begin_ns, 6);
+        fprintf(stderr,
+                "job %s: %zu trace events in %s; its time 0 is %s; open it in Perfetto or "
+                "chrome://tracing\n",
+                w->job, count, w->file, clock);
     }
     return code;
 }

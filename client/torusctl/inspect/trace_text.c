@@ -35,16 +35,18 @@ static int earlier(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void print_event(const json_t *event, double now_us)
+static void print_event(const json_t *event, const struct ins_axis *axis)
 {
     const json_t *args = json_object_get(event, "args"), *rank = json_object_get(args, "rank");
     const json_t *over = json_object_get(args, "is_over"), *dur = json_object_get(event, "dur");
-    char age[32], took[32] = "", who[40] = "";
-    ins_duration(age, sizeof age, (json_int_t)(1e3 * (now_us - time_of(event))));
+    char age[32], clock[40], took[32] = "", who[40] = "";
+    int64_t at = (int64_t)(1e3 * time_of(event));
+    ins_duration(age, sizeof age, axis->now_ns - at);
+    ins_moment(clock, sizeof clock, axis->begin_ns + at, 6);
     ins_duration(took, sizeof took, (json_int_t)(1e3 * json_number_value(dur)));
     if (rank)
         snprintf(who, sizeof who, "rank %lld", (long long)json_integer_value(rank));
-    printf("%8s ago  node %-4lld %-9s %s", age, (long long)ins_number(event, "pid"), who,
+    printf("%s %7s ago  node %-4lld %-9s %s", clock, age, (long long)ins_number(event, "pid"), who,
            ins_string(event, "name"));
     if (json_is_false(over))
         printf(": waits, for %s so far\n", took);
@@ -71,32 +73,34 @@ static json_t *latest(const json_t *events)
     return result;
 }
 
-void ins_trace_text(const json_t *events, int64_t now_ns)
+void ins_trace_text(const json_t *events, const struct ins_axis *axis)
 {
     json_t *list = latest(events);
     for (size_t i = 0; i < json_array_size(list); i++)
-        print_event(json_array_get(list, i), 1e-3 * (double)now_ns);
+        print_event(json_array_get(list, i), axis);
     if (json_array_size(list) == 0)
         puts("no call is on record");
     json_decref(list);
 }
 
-static json_t *event_json(const json_t *event, int64_t now_ns)
+static json_t *event_json(const json_t *event, const struct ins_axis *axis)
 {
+    int64_t at = (int64_t)(1e3 * time_of(event));
     const json_t *args = json_object_get(event, "args"), *dur = json_object_get(event, "dur");
-    json_t *e = json_pack("{s:I s:I s:s}", "age_ns", now_ns - (json_int_t)(1e3 * time_of(event)),
-                          "node", ins_number(event, "pid"), "name", ins_string(event, "name"));
+    json_t *e = json_pack("{s:I s:I s:I s:s}", "age_ns", (json_int_t)(axis->now_ns - at), "unix_ns",
+                          (json_int_t)(axis->begin_ns + at), "node", ins_number(event, "pid"),
+                          "name", ins_string(event, "name"));
     if (dur)
         json_object_set_new(e, "took_ns", json_integer((json_int_t)(1e3 * json_number_value(dur))));
     json_object_update_missing(e, (json_t *)(uintptr_t)args);
     return e;
 }
 
-json_t *ins_trace_json(const json_t *events, int64_t now_ns)
+json_t *ins_trace_json(const json_t *events, const struct ins_axis *axis)
 {
     json_t *list = latest(events), *all = json_array();
     for (size_t i = 0; i < json_array_size(list); i++)
-        json_array_append_new(all, event_json(json_array_get(list, i), now_ns));
+        json_array_append_new(all, event_json(json_array_get(list, i), axis));
     json_decref(list);
     return all;
 }

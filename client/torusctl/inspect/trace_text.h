@@ -6,11 +6,16 @@
 #include <jansson.h>
 #include <stdint.h>
 
+/* struct ins_axis: the present on the axis of the events, and the begin of the axis since 1970. */
+struct ins_axis {
+    int64_t now_ns, begin_ns;
+};
+
 /* ins_trace_text prints the latest calls of ranks, the ranks that are late, and failures, the
- * oldest first. `now_ns`: the time on the axis of the events. */
-void ins_trace_text(const json_t *events, int64_t now_ns);
-/* ins_trace_json returns the same events as a list of objects with age_ns, node, name, took_ns (of
- * calls) and the arguments of the timeline. The caller owns it. */
-json_t *ins_trace_json(const json_t *events, int64_t now_ns);
+ * oldest first. */
+void ins_trace_text(const json_t *events, const struct ins_axis *axis);
+/* ins_trace_json returns the same events as a list of objects with age_ns, unix_ns, node, name,
+ * took_ns (of calls) and the arguments of the timeline. The caller owns it. */
+json_t *ins_trace_json(const json_t *events, const struct ins_axis *axis);
 
 #endif

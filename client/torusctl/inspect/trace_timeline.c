@@ -255,7 +255,9 @@ static void put_link(struct maker *k, event e)
 static void put_death(struct maker *k, event e)
 {
     char text[60];
-    snprintf(text, sizeof text, "ERROR: rank %u died", e->e.subject);
+    snprintf(text, sizeof text,
+             e->e.a ? "rank %u ended after its call had failed" : "ERROR: rank %u died",
+             e->e.subject);
     chrome_instant(&k->c, e->node, CHROME_RANKS + e->e.subject, e->at, text,
                    json_pack("{s:o s:i s:I}", "job", ins_text(k->s->job), "rank", (int)e->e.subject,
                              "pid", (json_int_t)e->e.b));

@@ -4,6 +4,7 @@
 
 #include "collect.h"
 #include "inspect.h"
+#include "present.h"
 #include "records.h"
 #include "torusctl/torusctl.h"
 
@@ -22,16 +23,6 @@ static void print_named(const json_t *record)
         printf("  rank %lld is on node %lld%s%s\n", (long long)ins_number(r, "rank"),
                (long long)ins_number(r, "node"), host, process);
     }
-}
-
-/* print_failure prints the first call that failed. */
-static void print_failure(const json_t *record)
-{
-    char age[32], clock[32];
-    ins_duration(age, sizeof age, ins_number(record, "failed_ns"));
-    ins_clock(clock, sizeof clock, ins_number(record, "failed_ns"));
-    printf("the first call failed %s ago, at %s: %s\n", age, clock, ins_string(record, "text"));
-    print_named(record);
 }
 
 /* print_worst prints the rank that made others wait most. */
@@ -56,22 +47,13 @@ static void print_worst(const json_t *record)
 
 static void show(const json_t *record)
 {
-    char formed[32], ended[32];
-    ins_duration(formed, sizeof formed, ins_number(record, "formed_ns"));
-    ins_duration(ended, sizeof ended, ins_number(record, "ended_ns"));
-    printf("job %s of user %lld: %lld ranks, formed %s ago, ", ins_string(record, "job"),
-           (long long)ins_number(record, "uid"), (long long)ins_number(record, "size"), formed);
-    if (ins_number(record, "ended_ns"))
-        printf("ended %s ago\n", ended);
-    else
-        puts("not over");
-    if (ins_number(record, "error") != TORUS_OK)
-        print_failure(record);
-    else
+    ins_record_print_job(record);
+    ins_record_print_failure(record);
+    if (ins_number(record, "error") == TORUS_OK)
         puts("no call has failed");
+    print_named(record);
+    ins_present_print(json_object_get(record, "in_flight"));
     print_worst(record);
-    if (!ins_number(record, "ended_ns"))
-        puts("torusctl ops shows what its ranks wait for now");
 }
 
 static int run(int argc, char **argv)

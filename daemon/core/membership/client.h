@@ -38,6 +38,7 @@ struct td_client {
     char program[TD_PROGRAM_MAX];
     struct td_region *regions;
     bool wants_room;                /* this node had no room for a call of it */
+    bool failed;                    /* its latest answer to a call for an operation is an error */
     struct td_client *next_leaving; /* in the list `leaving` */
 };
 

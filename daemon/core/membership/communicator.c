@@ -401,7 +401,8 @@ void td_communicator_unplan(struct td_core *core, struct td_client *client,
 
 /* ---- seats ---- */
 
-/* record_death tells the flight recorder that the process of a rank has died. */
+/* record_death tells the flight recorder that the process of a rank has ended without leaving its
+ * job. */
 static void record_death(struct td_core *core, const struct td_communicator *c,
                          const struct td_seat *seat)
 {
@@ -409,7 +410,8 @@ static void record_death(struct td_core *core, const struct td_communicator *c,
         return;
     struct td_trace_event *e = td_recorder_add(core->recorder, TD_TRACE_DIED, core->now);
     e->world = c->world;
-    e->sequence = e->a = 0;
+    e->sequence = 0;
+    e->a = seat->after_error;
     e->b = seat->pid;
     e->group = e->call = 0;
     e->error = (uint16_t)-TD_ERR_RANK_FAILED;
@@ -428,8 +430,10 @@ const char *td_communicator_gone_text(struct td_core *core, const struct td_comm
                               "ended before",
                               rank, c->name, here);
     return td_core_format(core,
-                          died ? "rank %u of job %s died: process %llu on %s"
-                               : "rank %u has left job %s: process %llu on %s",
+                          !died               ? "rank %u has left job %s: process %llu on %s"
+                          : seat->after_error ? "rank %u of job %s ended after its call had "
+                                                "failed: process %llu on %s"
+                                              : "rank %u of job %s died: process %llu on %s",
                           rank, c->name, (unsigned long long)pid, here);
 }
 
@@ -437,6 +441,7 @@ void td_communicator_seat_lost(struct td_core *core, struct td_communicator *c,
                                struct td_seat *seat, bool died)
 {
     uint32_t local = (uint32_t)(seat - c->seat), rank = td_communicator_job_rank(c, seat->rank);
+    seat->after_error = died && seat->client && seat->client->failed;
     const char *text = td_communicator_gone_text(core, c, seat, died);
     struct td_note *note =
         died && c->index == 0 ? td_communicator_note(core, c, TD_NOTE_RANK_DIED) : NULL;

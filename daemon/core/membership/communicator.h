@@ -29,6 +29,7 @@ struct td_seat {
                                * refused, and the group broke before the rank knew; 0: none */
     uint64_t pid;             /* of the process that has or had the seat; 0: none had it */
     td_time called_at;        /* its last request for an operation, or its join */
+    bool after_error; /* its process has ended after its call had failed: it is not the cause */
 };
 
 /* struct td_call_tree: the tree of calls from one root, kept for the next. */

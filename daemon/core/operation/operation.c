@@ -430,6 +430,8 @@ static void answer(struct td_core *core, struct td_operation *o, uint32_t local)
     const struct td_communicator *c = o->communicator;
     td_arrival_transition(a, TD_ARRIVAL_ANSWER);
     td_recording_return(core, o, local);
+    if (c->seat[local].client)
+        c->seat[local].client->failed = o->error != TD_OK;
     if (o->error != TD_OK) {
         td_reply_error(core, a->client, a->request, o->error, o->text);
     } else if (td_call_plans(o->least.call.kind)) {
