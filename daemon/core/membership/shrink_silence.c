@@ -103,11 +103,11 @@ void td_shrink_slot_silent(struct td_core *core, struct td_communicator *c, uint
     td_core_queue(core, &s->task);
 }
 
-/* slot_back repeats what may be lost with the slot's earlier session. */
+/* slot_back repeats what may be lost with the slot's earlier session, and votes again, because
+ * this node or that one may have been deaf. */
 static void slot_back(struct td_shrink *s, uint32_t slot, uint32_t head)
 {
-    if (head == slot)
-        s->vote_due = td_shrink_is_under_way(s);
+    s->vote_due = td_shrink_is_under_way(s);
     if (head != s->communicator->slot || s->vote[slot] == TD_VOTE_LOST)
         return;
     if (s->state == TD_SHRINK_PROPOSING) /* a node is proposed to after it has voted */
@@ -124,7 +124,6 @@ void td_shrink_node_back(struct td_core *core, uint32_t node)
         if (!c->shrink || slot == UINT32_MAX)
             continue;
         slot_back(c->shrink, slot, td_shrink_view_head(core, c));
-        c->shrink->vote_due = td_shrink_is_under_way(c->shrink); /* it may have been deaf */
         td_core_queue(core, &c->shrink->task);
     }
 }
