@@ -266,6 +266,20 @@ static void a_group_that_has_formed_with_a_daemon_outlives_its_first_resume(void
     node_end();
 }
 
+/* A group may not know the daemons of its nodes. One that has received what was sent is no other
+ * daemon than that which it was sent to. */
+static void a_group_outlives_the_first_resume_of_a_daemon_that_has_received_all(void **state)
+{
+    (void)state;
+    far_begin_relayed();
+    const struct td_communicator *c = node_group(3);
+    far_say();
+    resumed(DAEMON, far.link->session, far.link->tree_sent);
+    assert_int_equal(c->state, TD_COMMUNICATOR_ACTIVE);
+    assert_int_equal(far.link->session_state, TD_SESSION_OPEN);
+    node_end();
+}
+
 /* Seed 580 of test_restarts_sim: node 0 gave a node nothing up, but the node gave up node 0; the
  * first RESUME that it ever sent was in its second session. */
 static void
@@ -555,6 +569,32 @@ static void a_message_to_an_earlier_incarnation_is_asked_about(void **state)
     node_end();
 }
 
+/* Each reply repeats all that follows the missing message, and does not bring it if that waits on
+ * another route. */
+static void a_gap_on_a_relayed_link_asks_at_intervals(void **state)
+{
+    (void)state;
+    far_begin_relayed();
+    assert_true(far_hear(1));
+    for (uint32_t asked = 1; asked < 4; asked++) {
+        assert_false(far_hear(3));
+        assert_int_equal(far_resumes(), asked);
+        far_resume(far.link->session, 0, 0, false);
+        assert_false(far_hear(3));
+        node.core->now += TD_LINK_PATIENCE_NS - 1;
+        assert_false(far_hear(3));
+        assert_int_equal(far_resumes(), asked);
+        node.core->now++;
+    }
+    assert_false(far_hear(3));
+    far_resume(far.link->session, 0, 0, false);
+    node_forget();
+    assert_true(far_hear(2)); /* what is missing now is asked for at once */
+    assert_false(far_hear(4));
+    assert_int_equal(far_resumes(), 1);
+    node_end();
+}
+
 static void routed(struct td_settings *s)
 {
     s->tuning.fabric = TD_FABRIC_ROUTED;
@@ -589,9 +629,26 @@ losses_that_others_have_reported_are_forgotten_when_a_node_beyond_them_is_heard(
     node_end();
 }
 
+static void gaps_on_two_relayed_links_are_asked_about_at_the_same_time(void **state)
+{
+    (void)state;
+    node_begin("8", 0, routed);
+    for (uint32_t n = 3; n < 5; n++) {
+        struct td_message m = {.kind = TD_MESSAGE_RANK_LEFT, .session = 77, .number = 1};
+        assert_true(td_session_message(node.core, n, &m));
+        m.number = 3;
+        assert_false(td_session_message(node.core, n, &m));
+        node_run();
+        assert_non_null(node_sent_to(n, TD_MESSAGE_RESUME));
+    }
+    node_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_gap_on_a_relayed_link_asks_at_intervals),
+        cmocka_unit_test(gaps_on_two_relayed_links_are_asked_about_at_the_same_time),
         cmocka_unit_test(a_message_that_goes_round_in_a_circle_ends_what_others_have_said),
         cmocka_unit_test(a_relayed_link_that_is_silent_is_given_up_and_probed),
         cmocka_unit_test(a_node_without_a_route_for_a_moment_keeps_its_session),
@@ -603,6 +660,7 @@ int main(void)
         cmocka_unit_test(messages_are_not_lost_before_the_daemon_says_so),
         cmocka_unit_test(messages_that_no_daemon_answered_are_dropped_if_nothing_needs_the_new_one),
         cmocka_unit_test(a_group_that_has_formed_with_a_daemon_outlives_its_first_resume),
+        cmocka_unit_test(a_group_outlives_the_first_resume_of_a_daemon_that_has_received_all),
         cmocka_unit_test(a_group_of_an_earlier_daemon_is_lost_whenever_a_later_one_speaks),
         cmocka_unit_test(a_registry_asks_a_relayed_node_again_whose_session_has_ended),
         cmocka_unit_test(a_group_that_forms_late_with_an_earlier_daemon_is_lost),

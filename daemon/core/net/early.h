@@ -20,10 +20,12 @@ enum { TD_EARLY_MAX = 64 };
  * Invariant: link->early == (tree_received < greatest). */
 struct td_early {
     uint64_t kept;
-    uint64_t greatest; /* number that has arrived, also of a message that was not kept */
-    td_time since;     /* the next message has been missing since then */
-    bool dropped;      /* a message was dropped while the reply to a RESUME was outstanding, which
-                          may have been sent before that message */
+    uint64_t greatest;   /* number that has arrived, also of a message that was not kept */
+    td_time since;       /* the next message has been missing since then */
+    td_time asked_at;    /* relayed: when missing messages were asked for; 0: never */
+    uint64_t asked_with; /* tree_received at that time */
+    bool dropped;        /* a message was dropped while the reply to a RESUME was outstanding, which
+                            may have been sent before that message */
 };
 
 /* td_early_arrive takes a message whose number is greater than the next one of the link's session.

@@ -51,9 +51,7 @@ struct td_lane {
     uint64_t freed, freed_there; /* direct: cumulative freed counts, here and at the far end */
     uint64_t received_told, freed_told; /* direct: the counts as last sent */
     struct td_shares queue;             /* direct: messages that wait for credits, by job */
-    bool expected;       /* a group has formed with a daemon there that was not up here yet */
-    td_time asked_at;    /* relayed: when missing messages were asked for; 0: never */
-    uint64_t asked_with; /* tree_received at that time */
+    bool expected; /* a group has formed with a daemon there that was not up here yet */
     /* for people, of all sessions: packets sent, their payload, and packets sent again */
     uint64_t packets, bytes, repeated;
     td_time since;       /* it came up, or went down; 0: neither has happened */

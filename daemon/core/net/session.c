@@ -153,13 +153,12 @@ void td_session_ask(struct td_core *core, struct td_link *link)
 
 void td_session_ask_missing(struct td_core *core, struct td_link *link)
 {
-    struct td_lane *lane = link->lane;
-    bool arrived = lane->asked_with != link->tree_received;
-    if (link->relayed && lane->asked_at && !arrived &&
-        core->now < lane->asked_at + TD_LINK_PATIENCE_NS)
+    struct td_early *e = &core->early[link->node];
+    if (link->relayed && e->asked_at && e->asked_with == link->tree_received &&
+        core->now < e->asked_at + TD_LINK_PATIENCE_NS)
         return;
-    lane->asked_at = core->now;
-    lane->asked_with = link->tree_received;
+    e->asked_at = core->now;
+    e->asked_with = link->tree_received;
     td_session_ask(core, link);
 }
 
