@@ -3,6 +3,14 @@
 
 #include <stdio.h>
 
+uint32_t td_bits_count(const uint8_t *bits, uint32_t size)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < size; i++)
+        count += td_bit(bits, i);
+    return count;
+}
+
 uint32_t td_bits_print(const uint8_t *bits, uint32_t size, bool value, char *text, size_t bytes)
 {
     uint32_t count = 0;

@@ -31,6 +31,8 @@ static inline uint32_t td_bit_bytes(uint32_t bits)
 {
     return (bits + 7) / 8;
 }
+/* td_bits_count returns the number of set bits below `size`. */
+uint32_t td_bits_count(const uint8_t *bits, uint32_t size);
 /* td_bits_print lists the set bits below `size` (or, if `value` is false, the clear bits) as "0-3,
  * 5", and ends a list that does not fit with "...". It returns the number of such bits. */
 uint32_t td_bits_print(const uint8_t *bits, uint32_t size, bool value, char *text, size_t bytes);

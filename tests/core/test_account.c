@@ -293,6 +293,27 @@ static void memory_of_calls_is_charged_to_their_user(void **state)
     node_end();
 }
 
+/* A call that finds no record needs room for the record, too. */
+static void a_call_waits_for_the_memory_of_its_record(void **state)
+{
+    (void)state;
+    const uint64_t table = 2 * MANY * sizeof(struct td_part);
+    node_begin("32x32", 0, little_memory);
+    struct td_communicator *c = node_group(MANY);
+    uint64_t share = td_account_most(node.core, c->account, TD_HOLD_CALLS);
+    uint64_t record = td_operation_record_bytes(c);
+    const uint64_t *held = &c->account->held[TD_HOLD_CALLS];
+    node_forget();
+    call_counts(c);
+    while (*held + table + record <= share)
+        td_operation_charge(node.core, c->operation[0], 64);
+    assert_true(*held + table <= share);
+    call_counts(c);
+    assert_int_equal(node.reply.kind, TD_REPLY_NO_ROOM);
+    assert_null(c->operation[1]);
+    node_end();
+}
+
 /* A call that is alone may be beyond the share: no other would end for it. */
 static void one_large_call_alone_is_accepted(void **state)
 {
@@ -337,6 +358,7 @@ int main(void)
         cmocka_unit_test(regions_are_counted_by_user),
         cmocka_unit_test(operations_are_counted_by_user),
         cmocka_unit_test(memory_of_calls_is_charged_to_their_user),
+        cmocka_unit_test(a_call_waits_for_the_memory_of_its_record),
         cmocka_unit_test(one_large_call_alone_is_accepted),
         cmocka_unit_test(an_error_without_memory_for_its_sentence_has_one_all_the_same),
     };

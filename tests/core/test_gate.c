@@ -5,6 +5,7 @@
 #include "core/membership/client.h"
 #include "core/operation/arrival.h"
 #include "core/operation/gate.h"
+#include "model/plan.h"
 
 enum { GROUP = 4, SECOND = 1000000000 };
 
@@ -431,10 +432,85 @@ static void an_announcement_is_reported_soon_and_names_the_last_rank(void **stat
     announce(1, node_barrier(1), false);
     assert_true(operation()->report_at == node.core->now + TD_REPORT_NS);
     assert_true(node.core->alarm <= operation()->report_at);
+    for (uint32_t child = 2; child < GROUP; child++) { /* the others hear of each */
+        node_forget();
+        node_pass(c, TD_REPORT_NS);
+        assert_int_equal(node_count(TD_MESSAGE_WAITING), 3);
+        node_forget();
+        node_pass(c, TD_REPORT_NS);
+        assert_int_equal(node_count(TD_MESSAGE_WAITING), 0);
+        announce(child, node_barrier(child), false);
+    }
     node_end();
     begin(2);
     node_call(c, -1);
     assert_int_equal(node_sent_to(0, TD_MESSAGE_ARRIVE)->u.arrive.last, 3); /* one more */
+    node_end();
+}
+
+/* verdict_now lets the time of the verdict come. */
+static void verdict_now(void)
+{
+    node_forget();
+    operation()->verdict_at = node.core->now;
+    td_gate_timers(node.core, operation());
+    node_run();
+}
+
+/* A node that floods may complete the operation as long as no node has promised not to flood. */
+static void a_flood_ends_in_time_only_if_it_completes_nowhere(void **state)
+{
+    (void)state;
+    begin(0);
+    node_call(c, -1);
+    operation()->flood_state = TD_FLOOD_SENT;
+    verdict_now();
+    assert_int_equal(node_count(TD_MESSAGE_VERDICT), 0);
+    assert_int_equal(node.replies, 0);
+    assert_int_equal(node_count(TD_MESSAGE_WAITING), 3); /* have all ranks arrived there? */
+    assert_true(operation()->verdict_at == TD_TIME_NEVER);
+    operation()->flood_state = TD_FLOOD_BLOCKED;
+    verdict_now();
+    assert_int_equal(node_count(TD_MESSAGE_VERDICT), 3);
+    assert_int_equal(node.reply.error, TD_ERR_TIMEOUT);
+    assert_non_null(strstr(node.text, "3 of 4 ranks had not arrived in time: ranks 1-3"));
+    node_end();
+}
+
+/* Two of eight doubles belong to each rank, before and after. */
+static void buffers_hold_the_parts_of_a_plan(void **state)
+{
+    (void)state;
+    const struct td_description d = {
+        .redist = {.dimensions = 1, .element = 8, .size = {8}}, .from = "", .to = ""};
+    char text[400];
+    td_err error = TD_OK;
+    begin(0);
+    c->plans =
+        td_plan_make(node.core->arena, TD_KIND_PLAN_REDIST, &d, GROUP, &error, text, sizeof text);
+    assert_non_null(c->plans);
+    struct td_client *client = td_client_find(node.core, NODE_CLIENT);
+    struct td_request q = {.kind = TD_REQUEST_HELLO, .id = 1};
+    td_client_request(node.core, NODE_CLIENT, &q);
+    q = (struct td_request){.kind = TD_REQUEST_REGION, .id = 2};
+    q.u.region.region = q.u.region.handle = 1;
+    q.u.region.bytes = 4096;
+    td_client_request(node.core, NODE_CLIENT, &q);
+    q = (struct td_request){.kind = TD_REQUEST_OPERATION, .id = 10};
+    q.u.operation.group = c->number;
+    q.u.operation.call.kind = TD_KIND_REDIST;
+    q.u.operation.timeout_ns = -1;
+    for (int small = 0; small < 2; small++) {
+        struct td_place place[2] = {{.region = 1, .bytes = 16}, {.region = 1, .bytes = 16}};
+        place[small].bytes = 15;
+        q.u.operation.source = place[0];
+        q.u.operation.destination = place[1];
+        td_arrival_request(node.core, client, &q);
+        node_run();
+        assert_int_equal(node.reply.error, TD_ERR_INVALID);
+        assert_non_null(strstr(node.text, small ? "destination needs 16" : "source needs 16"));
+    }
+    c->plans = NULL;
     node_end();
 }
 
@@ -458,6 +534,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_verdict_waits_for_memory),
+        cmocka_unit_test(a_flood_ends_in_time_only_if_it_completes_nowhere),
+        cmocka_unit_test(buffers_hold_the_parts_of_a_plan),
         cmocka_unit_test(an_announcement_is_reported_soon_and_names_the_last_rank),
         cmocka_unit_test(children_give_their_scratch_back_while_a_rank_is_missing),
         cmocka_unit_test(root_releases_when_the_last_child_announces),

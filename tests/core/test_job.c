@@ -519,6 +519,36 @@ static void node_0_without_memory_for_its_own_group_forgets_the_job(void **state
     node_end();
 }
 
+/* There is memory for two of the three arrays that number the ranks. */
+static void a_registry_without_memory_to_number_the_ranks_refuses_all_joins(void **state)
+{
+    enum { RANKS = 200 };
+    (void)state;
+    node_begin("4", 0, NULL);
+    for (uint32_t i = 0; i < RANKS - 1; i++) {
+        joins_from(2, 20 + i, RANKS, i);
+        node_forget();
+    }
+    uint64_t before = td_arena_used(node.core->arena);
+    void *arrays[2] = {td_arena_alloc(node.core->arena, RANKS * sizeof(uint32_t)),
+                       td_arena_alloc(node.core->arena, RANKS * sizeof(uint64_t))};
+    uint64_t with_arrays = td_arena_used(node.core->arena);
+    while (td_arena_alloc(node.core->arena, 16))
+        continue;
+    uint64_t full = td_arena_used(node.core->arena);
+    td_arena_free(node.core->arena, arrays[0]);
+    td_arena_free(node.core->arena, arrays[1]);
+    joins_from(3, 500, RANKS, RANKS - 1);
+    const struct td_job *job = node.core->registry->jobs;
+    assert_int_equal(job->state, TD_JOB_REFUSING);
+    assert_null(job->rank_node);
+    assert_null(job->rank_token);
+    assert_int_equal(td_arena_used(node.core->arena), full - (with_arrays - before));
+    node_pass(NULL, 0);
+    assert_non_null(node_sent_to(3, TD_MESSAGE_REFUSE));
+    node_end();
+}
+
 static void ranks_beyond_the_limit_of_a_node_are_refused(void **state)
 {
     (void)state;
@@ -558,7 +588,6 @@ static void the_registry_notes_the_node_that_a_job_has_lost(void **state)
     joins_request(1, 2, 0);
     joins_arrive(2, 20, 2, 1);
     assert_int_equal(node.core->registry->jobs->lost, UINT32_MAX);
-    lose(2);
     td_communicator_lose_node(node.core, node.core->communicators, 2, true, "it was restarted");
     node_run();
     assert_non_null(node.core->registry->jobs);
@@ -583,6 +612,7 @@ int main(void)
         cmocka_unit_test(jobs_of_other_names_or_users_that_formed_are_no_namesakes),
         cmocka_unit_test(a_job_waits_for_another_join_if_one_is_not_granted),
         cmocka_unit_test(node_0_without_memory_for_its_own_group_forgets_the_job),
+        cmocka_unit_test(a_registry_without_memory_to_number_the_ranks_refuses_all_joins),
         cmocka_unit_test(ranks_beyond_the_limit_of_a_node_are_refused),
         cmocka_unit_test(a_job_forms_when_its_last_rank_joins),
         cmocka_unit_test(ranks_are_given_as_asked_and_the_others_node_by_node),

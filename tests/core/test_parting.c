@@ -7,6 +7,7 @@
 #include "core/membership/parting.h"
 #include "core/membership/subgroup.h"
 #include "core/net/link.h"
+#include "core/operation/arrival.h"
 
 enum { NODES = 4 };
 
@@ -156,6 +157,36 @@ static void without_a_quorum_calls_end_with_partitioned_on_all_nodes_that_are_he
     m.u.arrive.least = m.u.arrive.greatest = node_barrier(2);
     node_message(2, &m); /* it may have made the group after END came */
     assert_non_null(told(2, TD_PARTING_END));
+    node_end();
+}
+
+/* A call was refused, and later ones were on their way; then the group parted. All of them are made
+ * again, but not those before. */
+static void calls_from_a_refused_one_on_may_be_made_again_in_a_parted_group(void **state)
+{
+    (void)state;
+    begin(1);
+    struct td_client *client = td_client_find(node.core, NODE_CLIENT);
+    struct td_request q = {.kind = TD_REQUEST_OPERATION, .id = 10};
+    q.u.operation.group = c->number;
+    q.u.operation.call.kind = TD_KIND_BARRIER;
+    q.u.operation.timeout_ns = -1;
+    node_call(c, -1);
+    tell(2, TD_PARTING_END, 0, 0);
+    static const uint64_t numbers[] = {3, 1, 2, 3};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        node_forget();
+        q.u.operation.sequence = numbers[i];
+        td_arrival_request(node.core, client, &q);
+        node_run();
+        assert_int_equal(node.replies, 1);
+        assert_int_equal(node.reply.error, TD_ERR_PARTITIONED);
+    }
+    q.u.operation.sequence = 0;
+    td_arrival_request(node.core, client, &q);
+    node_run();
+    assert_int_equal(node.reply.error, TD_ERR_PROTOCOL);
+    assert_null(td_client_find(node.core, NODE_CLIENT));
     node_end();
 }
 
@@ -428,6 +459,7 @@ int main(void)
         cmocka_unit_test(with_a_quorum_a_call_ends_with_node_failed),
         cmocka_unit_test(a_loss_is_told_after_the_epoch_that_it_follows_from),
         cmocka_unit_test(without_a_quorum_calls_end_with_partitioned_on_all_nodes_that_are_heard),
+        cmocka_unit_test(calls_from_a_refused_one_on_may_be_made_again_in_a_parted_group),
         cmocka_unit_test(a_group_in_doubt_is_so_until_it_is_broken_or_parted),
         cmocka_unit_test(a_node_tells_the_first_one_of_its_call_and_asks_later_itself),
         cmocka_unit_test(calls_wait_in_a_round_and_go_on_with_the_largest_number),

@@ -10,6 +10,8 @@
 
 #include "bench.h"
 
+#include "base/span.h"
+
 /* ---- credits ---- */
 
 static void an_adaptive_channel_needs_one_credit(void **state)
@@ -430,11 +432,15 @@ static void who_is_purged_in_transit_frees_the_slot(void **state)
     struct bench b;
     struct td_router_rules rules = bench_rules();
     bench_begin_exhausted(&b, "8", &rules);
+    uint32_t freed[TD_CHANNELS];
     for (uint64_t tag = 1; tag <= 4; tag++)
         arrive(&b, MINUS_0, ADAPTIVE_1, parcel(tag, -2, 0));
+    td_router_tell(b.r, PLUS_0, freed);
+    td_router_tell(b.r, MINUS_0, freed);
     td_router_purge(b.r, odd_parcel, &b);
     assert_int_equal(b.drops, 2);
     assert_int_equal(td_router_freed_count(b.r, MINUS_0, ADAPTIVE_1), 2);
+    assert_int_equal(td_router_news(b.r), 1u << MINUS_0); /* the neighbour there is told */
     give(&b, MINUS_0, ADAPTIVE_0, 4);
     for (uint64_t tag = 2; tag <= 4; tag += 2) { /* the others continue, in order */
         assert_int_equal(go(&b, ALL), 1);
@@ -442,6 +448,27 @@ static void who_is_purged_in_transit_frees_the_slot(void **state)
     }
     assert_int_equal(td_router_freed_count(b.r, MINUS_0, ADAPTIVE_1), 4);
     assert_false(td_router_busy(b.r));
+    bench_end(&b);
+}
+
+/* What a driver of many routers prefetches must be all that a packet touches. */
+static void a_packet_that_passes_changes_each_span(void **state)
+{
+    (void)state;
+    struct bench b;
+    struct td_router_rules rules = bench_rules();
+    struct td_span spans[TD_ROUTER_SPANS] = {{0}};
+    bench_begin(&b, "8x8", 0, &rules, 1);
+    assert_int_equal(td_router_spans(b.r, spans), TD_ROUTER_SPANS);
+    for (unsigned i = 0; i < TD_ROUTER_SPANS; i++) {
+        uint8_t *before = malloc(spans[i].bytes);
+        assert_non_null(before);
+        memcpy(before, spans[i].at, spans[i].bytes);
+        arrive(&b, MINUS_1, ADAPTIVE_0, towards(MINUS_1, OWN_TAG + i, 2));
+        assert_int_equal(go(&b, ALL), 1);
+        assert_memory_not_equal(before, spans[i].at, spans[i].bytes);
+        free(before);
+    }
     bench_end(&b);
 }
 
@@ -502,6 +529,7 @@ int main(void)
         cmocka_unit_test(a_link_that_is_lost_begins_anew),
         cmocka_unit_test(who_is_purged_in_transit_frees_the_slot),
         cmocka_unit_test(who_is_discarded_before_leaving_makes_room),
+        cmocka_unit_test(a_packet_that_passes_changes_each_span),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

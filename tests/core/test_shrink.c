@@ -500,6 +500,32 @@ static void an_excluded_node_does_not_wait_for_a_silent_one(void **state)
     node_end();
 }
 
+/* All nodes of the group were excluded together: it goes on, but none of them may exclude another.
+ */
+static void an_excluded_group_asks_for_no_epoch_when_a_node_of_it_is_silent(void **state)
+{
+    (void)state;
+    uint8_t bytes[GROUP * 14] = {0};
+    for (uint32_t n = 0; n < GROUP; n++) {
+        bytes[14 * n] = (uint8_t)n;
+        bytes[14 * n + 6] = 5; /* the ballot */
+    }
+    node_begin("5", 0, NULL);
+    c = node_group(GROUP);
+    c->minor = TD_MINOR_PARTING;
+    struct td_message m = {.kind = TD_MESSAGE_EPOCH_KNOWN};
+    m.u.epoch_known.ballot = 5;
+    m.u.epoch_known.exclusions = (struct td_bitmap){bytes, sizeof bytes};
+    node_message(4, &m);
+    assert_false(td_communicator_broken(c));
+    lose(3);
+    call();
+    silence(2);
+    assert_int_equal(node.reply.error, TD_ERR_PARTITIONED);
+    assert_int_equal(node_count(TD_MESSAGE_EPOCH_POLL), 0);
+    node_end();
+}
+
 static void a_shrink_that_awaits_a_silent_node_wakes_this_one_in_time(void **state)
 {
     (void)state;
@@ -541,6 +567,23 @@ static void a_node_that_is_not_the_head_asks_to_exclude_a_silent_head(void **sta
 }
 
 /* The head knows the ranks that have called, or cannot. */
+/* What it has sent may be lost with the session, and the one or the other may have been deaf. */
+static void a_node_votes_again_when_another_one_is_back(void **state)
+{
+    (void)state;
+    static const uint32_t back[] = {0, 1, 3};
+    for (size_t i = 0; i < sizeof back / sizeof back[0]; i++) {
+        begin(2);
+        call();
+        node_forget();
+        td_core_notices.node_back(node.core, back[i]);
+        node_run();
+        assert_int_equal(node_count(TD_MESSAGE_SHRINK_VOTE), 1);
+        assert_non_null(node_sent_to(0, TD_MESSAGE_SHRINK_VOTE));
+        node_end();
+    }
+}
+
 static void the_head_says_which_ranks_are_missing(void **state)
 {
     (void)state;
@@ -657,8 +700,10 @@ int main(void)
         cmocka_unit_test(a_node_that_was_excluded_in_its_pause_does_not_go_on),
         cmocka_unit_test(a_shrink_that_awaits_a_silent_node_wakes_this_one_in_time),
         cmocka_unit_test(a_node_that_is_not_the_head_asks_to_exclude_a_silent_head),
+        cmocka_unit_test(a_node_votes_again_when_another_one_is_back),
         cmocka_unit_test(the_head_says_which_ranks_are_missing),
         cmocka_unit_test(an_excluded_node_does_not_wait_for_a_silent_one),
+        cmocka_unit_test(an_excluded_group_asks_for_no_epoch_when_a_node_of_it_is_silent),
         cmocka_unit_test(without_daemons_that_know_a_shrink_after_a_pause_is_partitioned),
         cmocka_unit_test(an_earlier_exclusion_concerns_a_group_that_loses_a_node),
         cmocka_unit_test(a_short_pause_needs_no_confirmation),

@@ -2,6 +2,7 @@
 /* What the core counts for metrics: core/sums.h, core/watch.h. */
 #include "node.h"
 
+#include "core/operation/operation.h"
 #include "core/sums.h"
 #include "core/watch.h"
 
@@ -82,6 +83,27 @@ static void an_operation_waits_until_its_release(void **state)
     node_end();
 }
 
+static void a_prediction_is_counted_beside_the_time_that_it_predicts(void **state)
+{
+    (void)state;
+    node_begin("3", 1, NULL);
+    struct td_communicator *c = node_group(GROUP);
+    for (uint64_t predicted = 0; predicted <= 1000; predicted += 1000) {
+        node_call(c, -1);
+        struct td_operation *o = c->operation[c->first_sequence];
+        o->program.predicted_bytes = predicted; /* by a method that sends packets */
+        o->state = TD_OPERATION_RUNNING;        /* for 2 s */
+        o->released_at = node.core->now;
+        node.core->now += 2 * (uint64_t)SECOND;
+        td_core_queue(node.core, &o->task);
+        node_run();
+        assert_int_equal(node.reply.kind, TD_REPLY_DONE);
+        assert_int_equal(barriers()->predicted_bytes, predicted);
+        assert_int_equal(barriers()->measured_ns, predicted ? 2 * SECOND : 0);
+    }
+    node_end();
+}
+
 static void a_failure_is_counted_by_its_error(void **state)
 {
     (void)state;
@@ -135,6 +157,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_bucket_contains_its_upper_limit),
         cmocka_unit_test(an_operation_waits_until_its_release),
+        cmocka_unit_test(a_prediction_is_counted_beside_the_time_that_it_predicts),
         cmocka_unit_test(a_failure_is_counted_by_its_error),
         cmocka_unit_test(a_job_says_how_long_it_waits),
     };

@@ -92,7 +92,7 @@ def names_of(folder, pattern):
 
 CORE = names_of("core", "test_*.c")
 SIM = names_of("sim", "test_*_sim.c")
-SEGMENT = ["test_meetings", "test_letters", *INCLUDED]
+SEGMENT = ["test_parts", "test_meetings", "test_letters", *INCLUDED]
 
 
 class Commands:

@@ -48,10 +48,7 @@ uint32_t td_shrink_view_head(const struct td_core *core, const struct td_communi
 
 uint32_t td_shrink_view_count_lost(const struct td_communicator *c)
 {
-    uint32_t count = 0;
-    for (uint32_t rank = 0; rank < c->group.size; rank++)
-        count += td_bit(c->lost_rank, rank);
-    return count;
+    return td_bits_count(c->lost_rank, c->group.size);
 }
 
 uint32_t td_shrink_view_round(const struct td_communicator *c)

@@ -210,14 +210,6 @@ static void send_waiting(struct td_core *core, struct td_operation *o, bool repl
         td_session_send(core, o->communicator->child[i], &m);
 }
 
-static uint32_t count_bits(const uint8_t *bits, uint32_t size)
-{
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < size; i++)
-        count += td_bit(bits, i);
-    return count;
-}
-
 /* report sends the set of arrived ranks to the parent (at the root: to the children) if it has
  * grown since the last report, or if it was asked for. */
 static void report(struct td_core *core, struct td_operation *o, bool asked)
@@ -228,7 +220,7 @@ static void report(struct td_core *core, struct td_operation *o, bool asked)
     if (!bits)
         return;
     td_gate_arrived(o, bits);
-    uint32_t count = count_bits(bits, size);
+    uint32_t count = td_bits_count(bits, size);
     if (count == o->known_sent && !asked)
         return;
     o->known_sent = count;

@@ -238,7 +238,7 @@ static bool set_absent(struct td_config_reader *r)
 {
     struct td_config *c = r->config;
     const char *text = text_of(r, "peers", "absent");
-    uint32_t count = 0, nodes = c->topology.nodes;
+    uint32_t nodes = c->topology.nodes;
     at(r, "peers", "absent");
     for (const char *p = text; p && *p; p += strspn(p, ", ")) {
         char *end = NULL;
@@ -258,9 +258,7 @@ static bool set_absent(struct td_config_reader *r)
             td_settings_set_absent(&c->settings, (uint32_t)n);
         p = end;
     }
-    for (uint32_t n = 0; n < nodes; n++)
-        count += td_bit(c->settings.absent, n);
-    return count < nodes ||
+    return td_bits_count(c->settings.absent, nodes) < nodes ||
            td_config_fail(r, "absent = %s names all nodes: at least one must be in use", text);
 }
 
