@@ -239,6 +239,36 @@ static void two_neighbours_on_the_routed_fabric_are_lost_as_soon_as_one(void **u
     job_world_end(sim);
 }
 
+/* Packets take shortest ways only, and any of them: a group whose packets could pass the dead node
+ * fails at each call that sends some, also after a shrink, since all of its ranks live. Control
+ * messages, and the payloads that travel with them, go round the node. */
+static void packets_that_may_pass_a_dead_node_fail_until_it_is_back(void **unused)
+{
+    (void)unused;
+    struct td_call packets = alltoall;
+    packets.count = 100;
+    begin(__func__, "3x3", TD_FABRIC_ROUTED, each, 9);
+    uint32_t alive = is_left_out(511, 4, "job job lost node 4");
+    for (int i = 0; i < 2; i++) {
+        call(alive, &barrier);
+        within(alive, BEAT);
+        told(alive, TD_OK, NULL);
+        call(alive, &packets);
+        within(alive, 2 * BEAT);
+        told(alive, TD_ERR_NODE_FAILED, "packets of the job travel through it");
+        shrink(alive, -1);
+        within(alive, 2 * BEAT);
+        told(alive, TD_OK, NULL);
+        adopt(alive);
+    }
+    td_sim_start_node(sim, 4);
+    td_sim_run(sim, 5 * SECOND);
+    call(alive, &packets);
+    within(alive, BEAT);
+    told(alive, TD_OK, NULL);
+    job_world_end(sim);
+}
+
 /* part_or_stop cuts nodes 3 and 4 of five off, or stops them, at a phase of the heartbeat. It
  * returns how long after that the last of the others' ranks is told, or all ranks
  * after a cut. */
@@ -292,6 +322,7 @@ int main(void)
         cmocka_unit_test(a_shrink_among_deaf_nodes_without_a_quorum_ends_in_time),
         cmocka_unit_test(silence_is_told_within_five_quarters_of_a_heartbeat),
         cmocka_unit_test(two_neighbours_on_the_routed_fabric_are_lost_as_soon_as_one),
+        cmocka_unit_test(packets_that_may_pass_a_dead_node_fail_until_it_is_back),
     };
     cmocka_set_test_filter(getenv("TORUS_TEST_CASE"));
     return cmocka_run_group_tests(tests, NULL, NULL);
