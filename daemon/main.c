@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* torusd: command line, configuration, start of the driver. */
+#include <errno.h>
 #include <getopt.h>
 #include <malloc.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,6 +57,36 @@ static void keep_pages(void)
     mallopt(M_TRIM_THRESHOLD, KEPT);
 }
 
+/* print_valid says what --check-config has read, so that a forgotten drop-in or key is seen. */
+static void print_valid(const struct td_config *config, const char *file)
+{
+    unsigned settings = 0;
+    for (uint64_t set = config->set; set; set &= set - 1)
+        settings++;
+    printf("%s: valid: node %u of %u; %u setting%s", file, config->node, config->topology.nodes,
+           settings, settings == 1 ? "" : "s");
+    if (config->drop_ins[0])
+        printf(", also of %s.d:%s", file, config->drop_ins);
+    if (config->security.keyed)
+        printf("; %u key%s of peers", config->security.peers,
+               config->security.peers == 1 ? "" : "s");
+    putchar('\n');
+}
+
+/* print_wrong prints why the configuration is refused. A file that only the user of the service may
+ * read, such as a key, is no error of the file. */
+static void print_wrong(const char *text)
+{
+    const struct passwd *user = getpwuid(geteuid());
+    fprintf(stderr, "torusd: %s", text);
+    if (strstr(text, strerror(EACCES)))
+        fprintf(stderr,
+                ": user %s may not read it; check as the user of the service, such as: sudo -u "
+                "torusd torusd --check-config",
+                user ? user->pw_name : "of this process");
+    fputc('\n', stderr);
+}
+
 int main(int argc, char **argv)
 {
     static const struct option options[] = {{"config", required_argument, NULL, 'c'},
@@ -103,7 +135,7 @@ int main(int argc, char **argv)
     char host[256] = "", text[1024], name[64];
     gethostname(host, sizeof host - 1);
     if (td_config_load(&config, file, host, text, sizeof text) != TD_OK) {
-        fprintf(stderr, "torusd: %s\n", text);
+        print_wrong(text);
         return 2;
     }
     int code = 0;
@@ -115,7 +147,7 @@ int main(int argc, char **argv)
     } else if (show) {
         td_config_print_facts(&config);
     } else if (check) {
-        printf("%s: valid: node %u of %u\n", file, config.node, config.topology.nodes);
+        print_valid(&config, file);
     } else {
         setenv("UV_THREADPOOL_SIZE", "1", 1); /* only io/plans uses libuv's threads, one */
         raise_descriptors();

@@ -161,11 +161,11 @@ static int leave_subgroups(torus_group *world)
     int error = TORUS_OK;
     for (torus_group *g = c->groups; g; g = g->next)
         if (g->world == world->number && g->in_flight)
-            return tl_fail(
-                c, TORUS_ERR_BUSY,
-                "cannot leave the job: %u operations of one of its groups are in flight; wait for "
-                "them, or cancel them, first",
-                g->in_flight);
+            return tl_fail(c, TORUS_ERR_BUSY,
+                           "cannot leave the job: operations of one of its groups are in flight "
+                           "(%u); wait for "
+                           "them, or cancel them, first",
+                           g->in_flight);
     for (torus_group *g = c->groups; g && error == TORUS_OK; g = next) {
         next = g->next;
         if (g->world != world->number || g == world)

@@ -296,7 +296,7 @@ int torus_free(torus_context *c, void *memory)
         return tl_fail(c, TORUS_ERR_INVALID, "%p was not returned by torus_alloc", memory);
     if (b->pins)
         return tl_fail(c, TORUS_ERR_BUSY,
-                       "%u operations in flight use the memory: wait for them first", b->pins);
+                       "operations in flight use the memory (%u): wait for them first", b->pins);
     release(c, b);
     return TORUS_OK;
 }

@@ -255,7 +255,7 @@ int torus_iclose(torus_context *c, torus_request **request)
         tl_request_free(r);
         return tl_fail(
             c, TORUS_ERR_BUSY,
-            "cannot close: %u operations are in flight; wait for them, or cancel them, first",
+            "cannot close: operations are in flight (%u); wait for them, or cancel them, first",
             in_flight);
     }
     if (groups == 0) { /* the cancellation of no request: its reply completes the close */

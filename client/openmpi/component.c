@@ -229,8 +229,8 @@ static int close_component(void)
 {
     if (tm_parameters.verbose >= 1 && tm_context) {
         char text[512];
-        int at =
-            snprintf(text, sizeof text, "%llu calls went through torusd", tm_counters.all_taken);
+        int at = snprintf(text, sizeof text, "%llu call%s went through torusd",
+                          tm_counters.all_taken, tm_counters.all_taken == 1 ? "" : "s");
         for (int r = TM_TAKEN + 1; r < TM_REASON_COUNT; r++)
             if (tm_counters.fell[r] && at < (int)sizeof text)
                 at += snprintf(text + at, sizeof text - (size_t)at, "; %llu fell back (%s)",

@@ -120,6 +120,18 @@ bool ctl_take_flag(int *argc, char **argv, const char *name)
     return at != 0;
 }
 
+const char *ctl_error(const torus_context *c)
+{
+    static const char advice[] = "; start it, then call torus_open again";
+    static char text[1024];
+    const char *said = torus_last_error(c), *at = strstr(said, advice);
+    if (!at)
+        return said;
+    snprintf(text, sizeof text, "%.*s: systemctl status torusd and journalctl -u torusd say why%s",
+             (int)(at - said), said, at + strlen(advice));
+    return text;
+}
+
 torus_context *ctl_open(const char *socket, int *code)
 {
     torus_context *c = NULL;
@@ -127,7 +139,7 @@ torus_context *ctl_open(const char *socket, int *code)
     int error = torus_open(&c, &options);
     if (error == TORUS_OK)
         return c;
-    fprintf(stderr, "torusctl: %s\n", torus_last_error(c));
+    fprintf(stderr, "torusctl: %s\n", ctl_error(c));
     torus_close(c);
     *code = error == TORUS_ERR_NO_DAEMON ? EXIT_NO_DAEMON : EXIT_FAILED;
     return NULL;

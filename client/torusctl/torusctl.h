@@ -38,6 +38,9 @@ bool ctl_take_flag(int *argc, char **argv, const char *name);
 /* ctl_open returns an open context. On an error it prints the sentence, sets the exit code and
  * returns NULL. `socket` NULL: the default. */
 torus_context *ctl_open(const char *socket, int *code);
+/* ctl_error returns the latest error of a context for an operator: where the library tells a
+ * program what to call, it says what to look at. */
+const char *ctl_error(const torus_context *c);
 /* ctl_seconds returns CLOCK_MONOTONIC in seconds. */
 double ctl_seconds(void);
 

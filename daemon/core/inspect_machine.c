@@ -36,6 +36,7 @@ static void link_row(struct td_page *p, uint32_t node)
                              .since_ns = lane->since ? td_page_age(p, lane->since) : 0,
                              .packets = lane->packets,
                              .bytes = lane->bytes,
+                             .messages = lane->messages + link->tree_sent,
                              .repeated = lane->repeated,
                              .resumes = lane->resumes,
                              .silent_ns = link->heard_at ? td_page_age(p, link->heard_at) : 0,

@@ -296,7 +296,8 @@ static const char *check_ranks(const struct td_layout *l, uint32_t ranks, char *
     for (uint32_t i = 0; i < l->owners; i++) {
         uint32_t r = l->rank[i];
         if (r >= ranks) {
-            snprintf(text, size, "rank %u is not in the group of %u ranks", r, ranks);
+            snprintf(text, size, "rank %u is not in the group of %u rank%s", r, ranks,
+                     ranks == 1 ? "" : "s");
             return text;
         }
         if (seen[r / 8] >> r % 8 & 1) {

@@ -287,8 +287,8 @@ static uint32_t place_grid(struct reader *r, uint32_t group_ranks)
         places *= r->axis[d].parts;
     }
     if (places > TD_JOB_RANKS_MAX || (r->ranks && places != r->rank_count))
-        fail(r, r->ranks ? r->ranks : r->grid_text,
-             "the grid has %llu places, but there are %u ranks", (unsigned long long)places, ranks);
+        fail(r, r->ranks ? r->ranks : r->grid_text, "places of the grid: %llu, but ranks: %u",
+             (unsigned long long)places, ranks);
     return (uint32_t)places;
 }
 
@@ -324,7 +324,7 @@ bool td_layout_parse(struct td_layout *layout, struct td_arena *arena, const cha
     read_text(&r, dimensions);
     uint32_t owners = r.failed ? 0 : r.boxes ? r.box_count : place_grid(&r, group_ranks);
     if (!r.failed && r.boxes && r.ranks && r.rank_count != owners)
-        fail(&r, r.ranks, "there are %u boxes, but %u ranks", owners, r.rank_count);
+        fail(&r, r.ranks, "boxes: %u, but ranks: %u", owners, r.rank_count);
     if (!r.failed && !td_layout_init(layout, arena, r.axes, size, owners, r.boxes != NULL)) {
         fail(&r, text, "no memory for %u ranks", owners);
         wrong->no_memory = true;

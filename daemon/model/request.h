@@ -320,7 +320,8 @@ struct td_row_link {
     bool neighbours;   /* the two nodes are neighbours in the torus */
     uint64_t since_ns; /* since it came up, or went down; 0: neither has happened */
     uint64_t packets, bytes, repeated, resumes; /* sent to the neighbour; bytes: of payload */
-    uint64_t silent_ns;                         /* since its last message; 0: none has come */
+    uint64_t messages;   /* sent to it along trees: short calls, and control of all */
+    uint64_t silent_ns;  /* since its last message; 0: none has come */
     uint64_t busy_ns;    /* some packet has always been unacknowledged for so long; 0: none is */
     uint64_t busy_bytes; /* sent since then */
     uint64_t sent, received; /* packets of the session, to and from the neighbour */

@@ -95,6 +95,7 @@ static void put_link(const struct td_row_link *r, Torus__Client__RowLink *m)
     m->busy_bytes = r->busy_bytes;
     m->sent = r->sent;
     m->received = r->received;
+    m->messages = r->messages;
     m->error = td_wire_string(r->error);
 }
 
@@ -323,6 +324,7 @@ static bool get_link(const Torus__Client__RowLink *m, struct td_row_link *r)
                               .busy_bytes = m->busy_bytes,
                               .sent = m->sent,
                               .received = m->received,
+                              .messages = m->messages,
                               .error = m->error};
     return m->state <= TD_PEER_UNKNOWN;
 }

@@ -85,12 +85,20 @@ class Machine(unittest.TestCase):
         self.assertTrue(up)
         for link in found["links"]:
             self.assertEqual(list(link), ["to", "neighbours", "state", "since_ns", "packets",
-                                          "bytes", "repeated_packets", "resumes", "silent_ns",
+                                          "bytes", "messages", "repeated_packets", "resumes", "silent_ns",
                                           "busy_ns", "busy_bytes", "session_sent_packets",
                                           "session_received_packets", "error", "from"])
         here = {(l["from"], l["to"]) for l in self.json("links", "--here")["links"]}
         self.assertEqual({a for a, _ in here}, {0})
         self.assertIn(" links up\n", self.ask("links"))
+
+    def test_the_messages_of_trees_are_counted_and_drawn(self):
+        self.json("ping", "1", "--count", "1")
+        found = self.until(lambda all: any(l["messages"] for l in all["links"]), "links")
+        for link in found["links"]:
+            self.assertEqual((link["packets"], link["bytes"]), (0, 0))
+        self.until(lambda all: any(l["messages"] for l in all["links"]), "topology")
+        self.assertRegex(self.ask("topology"), r"\[0\] +-*\d+ msg-*")
 
     def test_the_torus_is_drawn(self):
         found = self.json("topology")
@@ -133,6 +141,9 @@ class Machine(unittest.TestCase):
                 self.assertIn(5, [s["node"] for s in found["silent"]])
                 self.assertIn("! node 5 did not answer", self.ask(command, "--timeout", "0.3"))
         self.assertIn("#5#", self.ask("topology", "--timeout", "0.3"))
+        text = self.ask("status", "--timeout", "0.3")
+        self.assertRegex(text, r"\A.* of 5 peers up, 1 silent\n")
+        self.assertRegex(text, r"\n5 +silent for [0-9.]+m?s ")
         found = self.json("doctor", "--timeout", "0.3", code=1)
         self.assertIn(("answers", 5), [(f["check"], f["node"]) for f in found["findings"]])
 
@@ -255,8 +266,46 @@ class Machine(unittest.TestCase):
             self.assertIn("limits.clients: the daemon has 1024, the file 77: needs a restart",
                           self.ask("config", "diff", folder + "/conf", code=1))
 
+    def test_a_check_names_the_user_who_may_read_a_file(self):
+        nobody = {"user": 65534} if os.getuid() == 0 else {}
+        with tempfile.NamedTemporaryFile("w", suffix=".conf") as f:
+            os.chmod(f.name, 0)
+            done = subprocess.run([CTL, "config", "check", f.name], capture_output=True, text=True,
+                                  timeout=DEADLINE_S, **nobody)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("Permission denied: user ", done.stderr)
+        self.assertIn("sudo -u torusd torusd --check-config", done.stderr)
+
+    def test_drop_ins_that_were_read_are_listed(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with open(folder + "/conf", "w") as f:
+                f.write("[torus]\nshape = 1\n")
+            os.mkdir(folder + "/conf.d")
+            for name in ("b.conf", "a.conf", "ignored"):
+                with open(f"{folder}/conf.d/{name}", "w") as f:
+                    f.write("[limits]\nclients = 77\n")
+            self.assertEqual(self.ask("config", "check", folder + "/conf"),
+                             f"{folder}/conf: valid: node 0 of 1; 2 settings, also of {folder}/conf.d: a.conf b.conf\n")
+
+    def test_a_lost_daemon_is_not_told_as_to_a_program(self):
+        process = subprocess.Popen([CTL, "emulate", "1", "--", "sh", "-c", "echo $TORUS_SOCKET; read word"], text=True,
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.addCleanup(process.stdin.close)
+        self.addCleanup(process.stdout.close)
+        socket = process.stdout.readline().split()[-1]
+        watch = subprocess.Popen([CTL, "jobs", "--watch", "--socket", socket], text=True, stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE)
+        watch.stdout.readline()
+        [daemon] = [int(p) for p in subprocess.run(["pgrep", "-f", f"{os.path.dirname(socket)}/c0( |$)"],
+                                                   capture_output=True, text=True).stdout.split()]
+        os.kill(daemon, signal.SIGKILL)
+        said = watch.communicate(timeout=DEADLINE_S)[1]
+        self.assertIn("the daemon has stopped: systemctl status torusd and journalctl -u torusd say why", said)
+
     def test_a_file_is_checked(self):
-        self.assertIn("valid: node 0 of 6", self.ask("config", "check", f"{self.folder}/c0"))
+        self.assertRegex(self.ask("config", "check", f"{self.folder}/c0"), r"valid: node 0 of 6; \d+ settings; \d+ keys of peers\n")
         with tempfile.NamedTemporaryFile("w", suffix=".conf") as f:
             f.write("[torus]\nshape = 2y3\n")
             f.flush()

@@ -369,6 +369,7 @@ static struct td_status_row some_row(void)
                                           .silent_ns = wide(),
                                           .busy_ns = wide(),
                                           .busy_bytes = wide(),
+                                          .messages = wide(),
                                           .sent = wide(),
                                           .received = wide(),
                                           .error = text(150)};

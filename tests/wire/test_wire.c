@@ -246,6 +246,7 @@ static void same_link(const struct td_row_link *a, const struct td_row_link *b)
     SAME(silent_ns);
     SAME(busy_ns);
     SAME(busy_bytes);
+    SAME(messages);
     SAME(sent);
     SAME(received);
     SAME_TEXT(error);

@@ -147,8 +147,8 @@ const char *options_parse(struct emulation *e, int argc, char **argv)
     if (e->ranks > TD_JOB_RANKS_MAX)
         return "the number of ranks must be 1 to 16384";
     if (e->ranks_per_node && e->ranks > e->ranks_per_node * nodes) {
-        snprintf(text, sizeof text, "%u ranks do not fit on %u nodes with %u each", e->ranks, nodes,
-                 e->ranks_per_node);
+        snprintf(text, sizeof text, "%u ranks do not fit on %u node%s with %u each", e->ranks,
+                 nodes, nodes == 1 ? "" : "s", e->ranks_per_node);
         return text;
     }
     return NULL;

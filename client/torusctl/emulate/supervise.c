@@ -135,7 +135,7 @@ void supervise_stop(struct emulation *e)
         struct signalfd_siginfo info;
         double left = until - ctl_seconds();
         if (left <= 0 && !killed) {
-            fprintf(stderr, "torusctl: killed %u daemons that did not stop\n", daemons_count(e));
+            fprintf(stderr, "torusctl: killed daemons that did not stop: %u\n", daemons_count(e));
             daemons_signal(e, SIGKILL);
             killed = true;
         }

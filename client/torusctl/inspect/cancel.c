@@ -232,7 +232,7 @@ static int run(int argc, char **argv)
     w.ask = calloc(m.nodes, sizeof *w.ask);
     code = w.ask ? cancel(&m, &o, &w) : fail("no memory");
     if (code == INS_LOST)
-        code = fail(torus_last_error(c));
+        code = fail(ctl_error(c));
     free(w.ask);
     ins_machine_end(&m);
     torus_close(c);

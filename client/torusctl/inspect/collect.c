@@ -245,7 +245,7 @@ int ins_ask(const char *name, int argc, char **argv, ins_print_fn *print)
         good = ask_once(c, &o, print);
     }
     if (!good) {
-        fprintf(stderr, "torusctl %s: %s\n", name, torus_last_error(c));
+        fprintf(stderr, "torusctl %s: %s\n", name, ctl_error(c));
         code = EXIT_FAILED;
     }
     torus_close(c);

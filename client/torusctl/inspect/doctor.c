@@ -7,6 +7,7 @@
 #include <sys/timex.h>
 #include <time.h>
 
+#include "collect.h"
 #include "daemon_program.h"
 #include "facts.h"
 #include "inspect.h"
@@ -19,19 +20,61 @@
 /* struct report: the findings so far. */
 struct report {
     const struct ins_machine *m;
-    const json_t *facts, *links;
+    const json_t *facts, *links, *peers;
     json_t *findings;
 };
+
+/* host_of writes the host of a node, or "" if it is not known or all nodes are on one host. */
+static void host_of(const struct report *r, uint32_t node, char *host, size_t bytes)
+{
+    const char *own = ins_fact(r->facts, node, "host");
+    bool other = false;
+    for (size_t i = 0; i < json_array_size(r->facts); i++) {
+        const json_t *f = json_array_get(r->facts, i);
+        other = other || (strcmp(ins_string(f, "name"), "host") == 0 &&
+                          strcmp(ins_string(f, "value"), own) != 0);
+    }
+    json_t *endpoint = *own ? NULL : ins_host(r->peers, node);
+    if (endpoint)
+        snprintf(host, bytes, "%s", json_string_value(endpoint));
+    else
+        snprintf(host, bytes, "%s", other ? own : "");
+    json_decref(endpoint);
+}
+
+/* name_hosts copies a sentence and adds the host to each number of a node, such as
+ * "node 1 (beta)", unless it has its coordinates. */
+static void name_hosts(const struct report *r, const char *from, char *text, size_t bytes)
+{
+    static const char word[] = "node ";
+    size_t length = 0;
+    text[0] = '\0';
+    for (const char *at = from; *from && length + 1 < bytes;) {
+        char *end = NULL, host[INS_HOST_BYTES] = "";
+        at = strstr(from, word);
+        unsigned long node = at ? strtoul(at + sizeof word - 1, &end, 10) : 0;
+        if (!at || end == at + sizeof word - 1)
+            end = at ? (char *)(uintptr_t)at + sizeof word - 1
+                     : (char *)(uintptr_t)from + strlen(from);
+        else if (strncmp(end, " (", 2) != 0 && r->facts)
+            host_of(r, (uint32_t)node, host, sizeof host);
+        snprintf(text + length, bytes - length, *host ? "%.*s (%s)" : "%.*s", (int)(end - from),
+                 from, host);
+        length = strlen(text);
+        from = end;
+    }
+}
 
 /* find adds a finding about a node (-1: the machine): what is wrong, and what to do. */
 __attribute__((format(printf, 5, 6))) static void
 find(struct report *r, const char *check, int64_t node, const char *advice, const char *format, ...)
 {
-    char text[TD_TEXT_MAX];
+    char plain[TD_TEXT_MAX], text[TD_TEXT_MAX];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    vsnprintf(plain, sizeof plain, format, arguments);
     va_end(arguments);
+    name_hosts(r, plain, text, sizeof text);
     json_array_append_new(r->findings,
                           json_pack("{s:s s:I s:o s:s}", "check", check, "node", (json_int_t)node,
                                     "text", ins_text(text), "advice", advice));
@@ -269,7 +312,9 @@ static int show(struct ins_machine *m, const struct ins_choices *o, const char *
     json_t *facts = ins_facts(m, TD_STATUS_HOST);
     int64_t end = now_ns();
     json_t *links = facts ? ins_links(m) : NULL;
-    struct report r = {.m = m, .facts = facts, .links = links, .findings = json_array()};
+    json_t *peers = links ? ins_rows(m->c, TD_STATUS_PEERS, ins_state_json) : NULL;
+    struct report r = {
+        .m = m, .facts = facts, .links = links, .peers = peers, .findings = json_array()};
     int code = INS_LOST;
     (void)word;
     if (links) {
@@ -285,6 +330,7 @@ static int show(struct ins_machine *m, const struct ins_choices *o, const char *
         }
     }
     json_decref(r.findings);
+    json_decref(peers);
     json_decref(links);
     json_decref(facts);
     return code;

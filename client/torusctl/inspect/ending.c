@@ -7,6 +7,7 @@
 #include "libtorus/deadline.h"
 #include "libtorus/socket.h"
 #include "libtorus/status.h"
+#include "torusctl/torusctl.h"
 
 enum { AGAIN_NS = 5000000, MINOR_ENDS = 6 /* of the local protocol: END_CALLS */ };
 
@@ -24,7 +25,7 @@ static int64_t ask_node(struct ins_machine *m, uint32_t node,
         if (error == TORUS_PENDING)
             snprintf(text, bytes, "node %u has not answered within %.1f s", node, m->timeout_s);
         else if (error != TORUS_OK)
-            snprintf(text, bytes, "%s", torus_last_error(m->c));
+            snprintf(text, bytes, "%s", ctl_error(m->c));
         if (error != TORUS_OK)
             return -1;
     } while (reply.id != id);

@@ -28,14 +28,15 @@ static json_t *row_json(const struct td_status_row *row)
         return NULL;
     const char *state = state_of(r);
     bool told = strcmp(state, "down") == 0 || strcmp(state, "connecting") == 0;
-    return json_pack("{s:i s:b s:s s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:o}", "to",
+    return json_pack("{s:i s:b s:s s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:o}", "to",
                      (int)r->neighbour, "neighbours", r->neighbours, "state", state, "since_ns",
                      (json_int_t)r->since_ns, "packets", (json_int_t)r->packets, "bytes",
-                     (json_int_t)r->bytes, "repeated_packets", (json_int_t)r->repeated, "resumes",
-                     (json_int_t)r->resumes, "silent_ns", (json_int_t)r->silent_ns, "busy_ns",
-                     (json_int_t)r->busy_ns, "busy_bytes", (json_int_t)r->busy_bytes,
-                     "session_sent_packets", (json_int_t)r->sent, "session_received_packets",
-                     (json_int_t)r->received, "error", ins_text(told ? r->error : ""));
+                     (json_int_t)r->bytes, "messages", (json_int_t)r->messages, "repeated_packets",
+                     (json_int_t)r->repeated, "resumes", (json_int_t)r->resumes, "silent_ns",
+                     (json_int_t)r->silent_ns, "busy_ns", (json_int_t)r->busy_ns, "busy_bytes",
+                     (json_int_t)r->busy_bytes, "session_sent_packets", (json_int_t)r->sent,
+                     "session_received_packets", (json_int_t)r->received, "error",
+                     ins_text(told ? r->error : ""));
 }
 
 json_t *ins_links(struct ins_machine *m)
@@ -75,8 +76,9 @@ void ins_link_print_dead(const json_t *links)
 
 static void add_line(struct libscols_table *t, const json_t *l)
 {
-    static const char *const counts[] = {"packets", NULL, "repeated_packets", "resumes"};
-    enum { FROM, TO, STATE, SINCE, PACKETS, BYTES, REPEATED, RESUMES };
+    static const char *const counts[] = {"packets", NULL, "messages", "repeated_packets",
+                                         "resumes"};
+    enum { FROM, TO, STATE, SINCE, PACKETS, BYTES, MESSAGES, REPEATED, RESUMES };
     struct ins_cells c = {0};
     snprintf(c.text[FROM], INS_CELL_BYTES, "%lld", (long long)ins_number(l, "from"));
     snprintf(c.text[TO], INS_CELL_BYTES, "%lld", (long long)ins_number(l, "to"));
@@ -84,7 +86,7 @@ static void add_line(struct libscols_table *t, const json_t *l)
              ins_string(l, "state"));
     if (ins_number(l, "since_ns"))
         ins_duration(c.text[SINCE], INS_CELL_BYTES, ins_number(l, "since_ns"));
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i <= RESUMES - PACKETS; i++)
         if (counts[i])
             snprintf(c.text[PACKETS + i], INS_CELL_BYTES, "%lld",
                      (long long)ins_number(l, counts[i]));
@@ -94,8 +96,8 @@ static void add_line(struct libscols_table *t, const json_t *l)
 
 static void print_links(const struct ins_machine *m, const json_t *links)
 {
-    static const char *const names[] = {">FROM",  ">TO",       "STATE",    ">SINCE", ">PACKETS",
-                                        ">BYTES", ">REPEATED", ">RESUMED", NULL};
+    static const char *const names[] = {">FROM",  ">TO",       "STATE",     ">SINCE",   ">PACKETS",
+                                        ">BYTES", ">MESSAGES", ">REPEATED", ">RESUMED", NULL};
     struct libscols_table *t = ins_table(names);
     size_t up = 0;
     char text[64];

@@ -49,7 +49,8 @@ static void line(const struct drawing *d, int x1, int y1, int x2, int y2, const 
     ins_picture_load(amount, sizeof amount, ins_number(link, "bytes"));
     fprintf(d->f,
             "<line x1=\"%d\" y1=\"%d\" x2=\"%d\" y2=\"%d\" stroke=\"%s\" stroke-width=\"%d\"%s>"
-            "<title>%lld - %lld: %s, %s in both directions, %lld packets, %lld repeated"
+            "<title>%lld - %lld: %s, %s in both directions, packets %lld, repeated %lld, messages "
+            "of trees %lld"
             "</title></line>\n",
             x1, y1, x2, y2,
             dead   ? "#000"
@@ -60,8 +61,8 @@ static void line(const struct drawing *d, int x1, int y1, int x2, int y2, const 
                    : 2,
             dead ? " stroke-dasharray=\"3 5\"" : "", (long long)ins_number(link, "from"),
             (long long)ins_number(link, "to"), state, amount,
-            (long long)ins_number(link, "packets"),
-            (long long)ins_number(link, "repeated_packets"));
+            (long long)ins_number(link, "packets"), (long long)ins_number(link, "repeated_packets"),
+            (long long)ins_number(link, "messages"));
     if (dead)
         fprintf(d->f,
                 "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\" font-size=\"16\" fill=\"#c00\">"

@@ -18,6 +18,16 @@ void ins_picture_load(char *text, size_t bytes, json_int_t count)
     snprintf(text, bytes, unit && value < 9.95 ? "%.1f%c" : "%.0f%c", value, units[unit]);
 }
 
+/* messages_text writes a number of messages as 7 msg, 12k msg or 3M msg. */
+static void messages_text(char *text, size_t bytes, json_int_t count)
+{
+    static const char units[] = " kMGTP";
+    size_t unit = 0;
+    for (; count >= 1000 && unit + 2 < sizeof units; unit++)
+        count /= 1000;
+    snprintf(text, bytes, unit ? "%lld%c msg" : "%lld msg", (long long)count, units[unit]);
+}
+
 /* first_from returns the index of the first link from a node: links are in the order of nodes. */
 static size_t first_from(const json_t *links, uint32_t node)
 {
@@ -58,6 +68,8 @@ static void load(char *text, size_t bytes, const json_t *link)
     const char *state = ins_string(link, "state");
     if (strcmp(state, "down") == 0)
         snprintf(text, bytes, "x");
+    else if (strcmp(state, "up") == 0 && !ins_number(link, "bytes") && ins_number(link, "messages"))
+        messages_text(text, bytes, ins_number(link, "messages"));
     else if (strcmp(state, "up") == 0)
         ins_picture_load(text, bytes, ins_number(link, "bytes"));
     else

@@ -137,7 +137,7 @@ static int ping(torus_context *c, const struct ins_choices *o, struct probes *p,
     if (error == TORUS_OK || error == TORUS_PENDING)
         code = finish(&m, p, o->as_json);
     else
-        fprintf(stderr, "torusctl ping: %s\n", torus_last_error(c));
+        fprintf(stderr, "torusctl ping: %s\n", ctl_error(c));
     ins_machine_end(&m);
     return code;
 }

@@ -265,7 +265,7 @@ json_t *ins_record(struct ins_machine *m, const char *command, const char *job)
         json_object_del(record, "at");
         json_incref(record);
     } else if (!rows) {
-        fprintf(stderr, "torusctl %s: %s\n", command, torus_last_error(m->c));
+        fprintf(stderr, "torusctl %s: %s\n", command, ctl_error(m->c));
     } else if (job) {
         fprintf(stderr, "torusctl %s: no node has a record of a job %s of yours\n", command, job);
     } else {

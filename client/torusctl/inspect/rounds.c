@@ -37,7 +37,7 @@ int ins_run_with(const char *name, const struct ins_choices *o, const char *word
             code = EXIT_FAILED;
         ins_machine_end(&m);
         if (code == INS_LOST)
-            fprintf(stderr, "torusctl %s: %s\n", name, torus_last_error(c));
+            fprintf(stderr, "torusctl %s: %s\n", name, ctl_error(c));
         if (fflush(stdout) != 0)
             break;
     }

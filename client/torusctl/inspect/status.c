@@ -55,13 +55,34 @@ static void table(const char *title, const json_t *rows, const char *const *keys
     scols_unref_table(t);
 }
 
+/* mark_silent gives the peers that have not answered another state: the connection of a daemon that
+ * is stopped or hangs stays up for a while. It returns their number. */
+static size_t mark_silent(const struct ins_machine *m, json_t *peers)
+{
+    size_t marked = 0;
+    for (size_t i = 0; i < json_array_size(peers); i++)
+        for (size_t k = 0; k < json_array_size(m->silent); k++) {
+            json_t *p = json_array_get(peers, i);
+            char age[32], state[64] = "no answer";
+            if (ins_number(json_array_get(m->silent, k), "node") != ins_number(p, "node") ||
+                strcmp(ins_string(p, "state"), "up") != 0)
+                continue;
+            ins_duration(age, sizeof age, ins_number(p, "silent_ns"));
+            if (ins_number(p, "silent_ns"))
+                snprintf(state, sizeof state, "silent for %s", age);
+            json_object_set_new(p, "state", json_string(state));
+            marked++;
+        }
+    return marked;
+}
+
 static void print_head(const struct ins_machine *m, const json_t *all)
 {
     torus_context *c = m->c;
     uint32_t size[TORUS_DIMENSIONS_MAX], place[TORUS_DIMENSIONS_MAX];
     int wrap[TORUS_DIMENSIONS_MAX], dimensions = torus_shape(c, size, wrap);
-    const json_t *peers = json_object_get(all, "peers");
-    size_t up = 0;
+    json_t *peers = json_object_get(all, "peers");
+    size_t up = 0, silent = mark_silent(m, peers);
     torus_coords(c, place);
     for (size_t i = 0; i < json_array_size(peers); i++)
         up += strcmp(json_string_value(json_object_get(json_array_get(peers, i), "state")), "up") ==
@@ -72,7 +93,8 @@ static void print_head(const struct ins_machine *m, const json_t *all)
     printf(") of ");
     for (int d = 0; d < dimensions; d++)
         printf("%s%u%s", d ? "x" : "", size[d], wrap[d] ? "" : "m");
-    printf(": %zu of %zu peers up\n", up, json_array_size(peers));
+    printf(": %zu of %zu peers up", up, json_array_size(peers));
+    printf(silent ? ", %zu silent\n" : "\n", silent);
 }
 
 static void warn(const json_t *operations)

@@ -44,7 +44,7 @@ static bool find_ends(struct ends *e, const struct td_topology *t, const json_t 
 
 /* struct edge: a link of the torus, both directions together. */
 struct edge {
-    json_int_t bytes, packets, repeated;
+    json_int_t bytes, packets, messages, repeated;
     bool up, dead;
 };
 
@@ -57,6 +57,7 @@ static void add_way(struct edge *edge, const struct ends *e, uint32_t from, uint
             continue;
         edge->bytes += ins_number(l, "bytes");
         edge->packets += ins_number(l, "packets");
+        edge->messages += ins_number(l, "messages");
         edge->repeated += ins_number(l, "repeated_packets");
         edge->up = edge->up || strcmp(ins_string(l, "state"), "up") == 0;
         edge->dead = edge->dead || ins_link_is_dead(l);
@@ -70,13 +71,13 @@ static void add_edge(json_t *edges, const struct ends *e, uint32_t a, uint32_t b
     struct edge edge = {0};
     add_way(&edge, e, a, b);
     add_way(&edge, e, b, a);
-    json_array_append_new(edges, json_pack("{s:i s:i s:i s:s s:I s:I s:I}", "from", (int)a, "to",
-                                           (int)b, "dimension", (int)dimension, "state",
+    json_array_append_new(edges, json_pack("{s:i s:i s:i s:s s:I s:I s:I s:I}", "from", (int)a,
+                                           "to", (int)b, "dimension", (int)dimension, "state",
                                            edge.dead ? "down"
                                            : edge.up ? "up"
                                                      : "unused",
-                                           "bytes", edge.bytes, "packets", edge.packets,
-                                           "repeated_packets", edge.repeated));
+                                           "bytes", edge.bytes, "packets", edge.packets, "messages",
+                                           edge.messages, "repeated_packets", edge.repeated));
 }
 
 /* edges_of returns the links of the torus, each once. */
@@ -152,7 +153,9 @@ static void print_text(const struct ins_machine *m, const struct td_topology *t,
     ins_picture_text(t, json_object_get(all, "nodes"), json_object_get(all, "links"));
     putchar('\n');
     ins_link_print_dead(json_object_get(all, "details"));
-    puts("A link shows the bytes that were sent in both directions since its daemons started.\n"
+    puts("A link shows the bytes that were sent in both directions since its daemons started; \"7 "
+         "msg\":\n"
+         "no packets, but 7 messages of short calls and of control, which take the trees.\n"
          "--- no connection was needed so far   -x- dead   #3# node without an answer");
     ins_bytes_text(other, sizeof other, ins_number(all, "other_bytes"));
     if (ins_number(all, "other_bytes"))

@@ -40,7 +40,7 @@ static int find_job(struct ins_machine *m, struct wish *w)
     json_t *rows = ins_machine_rows(m, TD_STATUS_WAITS, record_json), *row = NULL, *best = NULL;
     size_t i = 0;
     if (!rows) {
-        fprintf(stderr, "torusctl trace: %s\n", torus_last_error(m->c));
+        fprintf(stderr, "torusctl trace: %s\n", ctl_error(m->c));
         return EXIT_FAILED;
     }
     json_array_foreach(rows, i, row)
@@ -116,8 +116,8 @@ static void print_clocks(const struct ins_rings *r, uint32_t here)
         fprintf(stderr, "clock of node %u: %+.3f ms to that of this host, +-%.3f ms\n", n,
                 1e-6 * (double)c->offset_ns, 1e-6 * (double)c->uncertainty_ns);
     }
-    fprintf(stderr, "times of %u nodes are on one axis, within +-%.3f ms\n", known,
-            1e-6 * (double)worst);
+    fprintf(stderr, "times of %u node%s are on one axis, within +-%.3f ms\n", known,
+            known == 1 ? "" : "s", 1e-6 * (double)worst);
 }
 
 /* warn_overwritten names the nodes that have no recorder, or have overwritten events. */
@@ -263,7 +263,7 @@ static int trace(torus_context *c, const struct ins_choices *o, struct wish *w)
     m.compact = o->watch;
     int code = find_job(&m, w);
     if (code == EXIT_WELL && !ins_rings_read(&m, w->world, &rings)) {
-        fprintf(stderr, "torusctl trace: %s\n", torus_last_error(c));
+        fprintf(stderr, "torusctl trace: %s\n", ctl_error(c));
         code = EXIT_FAILED;
     }
     if (code == EXIT_WELL)

@@ -41,8 +41,8 @@ static const char *check_members(struct td_core *core, const struct td_communica
     for (uint32_t i = 0; i < q->u.make.members; i++) {
         uint64_t rank = q->u.make.member[i];
         if (rank >= size)
-            return td_core_format(core, "rank %llu is not in the group, which has %u ranks",
-                                  (unsigned long long)rank, size);
+            return td_core_format(core, "rank %llu is not in the group, which has %u rank%s",
+                                  (unsigned long long)rank, size, size == 1 ? "" : "s");
         if (td_bit(seen, (uint32_t)rank))
             return td_core_format(core, "rank %llu is in the list twice", (unsigned long long)rank);
         td_bit_set(seen, (uint32_t)rank);

@@ -54,6 +54,7 @@ struct td_lane {
     bool expected; /* a group has formed with a daemon there that was not up here yet */
     /* for people, of all sessions: packets sent, their payload, and packets sent again */
     uint64_t packets, bytes, repeated;
+    uint64_t messages;   /* tree messages of the sessions before this one */
     td_time since;       /* it came up, or went down; 0: neither has happened */
     td_time busy_since;  /* some packet has been unsettled since, while `held` is not 0 */
     uint64_t busy_bytes; /* `bytes` at that time */

@@ -229,6 +229,7 @@ static void renew(struct td_core *core, struct td_link *link)
     link->session += 2;
     link->session_given_up = link->session_in ? link->session_in : link->session_given_up;
     lane->sent = lane->acknowledged = lane->freed_there = 0;
+    lane->messages += link->tree_sent;
     link->tree_sent = link->tree_acknowledged = 0;
     end_in(core, link);
 }

@@ -79,8 +79,9 @@ void td_events_note(struct td_events *e, uint64_t now_ns, const struct td_note *
                                   n->kind == TD_NOTE_FAILED ? (int64_t)n->operation : TD_NOTE_NONE,
                               .node = n->node};
     if (n->kind == TD_NOTE_JOB_FORMED) {
-        td_log_rated_with(&e->jobs, now_ns, TD_LOG_INFO, &f, "job %s of user %llu formed: %u ranks",
-                          n->job, (unsigned long long)n->uid, n->size);
+        td_log_rated_with(&e->jobs, now_ns, TD_LOG_INFO, &f,
+                          "job %s of user %llu formed: %u rank%s", n->job,
+                          (unsigned long long)n->uid, n->size, n->size == 1 ? "" : "s");
     } else if (n->kind == TD_NOTE_JOB_ENDED) {
         note_end(e, now_ns, n, &f);
     } else if (n->kind == TD_NOTE_RANK_DIED) {
@@ -113,8 +114,8 @@ void td_events_reply(struct td_events *e, uint64_t now_ns, uint64_t pid, uint64_
         return;
     f.job = r->u.joined.job;
     f.group = r->u.joined.index;
-    td_log_rated_with(&e->jobs, now_ns, TD_LOG_INFO, &f, "a group of job %s formed: %u ranks",
-                      r->u.joined.job, r->u.joined.size);
+    td_log_rated_with(&e->jobs, now_ns, TD_LOG_INFO, &f, "a group of job %s formed: %u rank%s",
+                      r->u.joined.job, r->u.joined.size, r->u.joined.size == 1 ? "" : "s");
 }
 
 void td_events_tick(struct td_events *e, uint64_t now_ns)

@@ -13,6 +13,7 @@ enum td_streams { TD_STREAMS_ENCRYPT, TD_STREAMS_AUTHENTICATE };
 
 struct td_config {
     const char *file, *host; /* borrowed: what td_config_load read, and for which host */
+    char drop_ins[512];      /* names of the files in FILE.d that it read, each after a space */
     struct td_topology topology;
     uint32_t node;
     char *endpoints[TD_NODES_MAX]; /* [topology.nodes] control endpoint of each node */

@@ -98,8 +98,8 @@ static bool set_node(struct td_config_reader *r, const struct host_list *list)
         p = *end ? end + 1 : end;
     }
     if (d != c->topology.dimensions)
-        return td_config_fail(r, "coordinates = %s: the shape has %u dimensions", text,
-                              c->topology.dimensions);
+        return td_config_fail(r, "coordinates = %s: the shape has %u dimension%s", text,
+                              c->topology.dimensions, c->topology.dimensions == 1 ? "" : "s");
     c->node = td_topology_node(&c->topology, place);
     return true;
 }
@@ -314,8 +314,8 @@ bool td_config_check(struct td_config_reader *r, const char *host)
         if (list.count != c->topology.nodes) {
             char shape[128];
             td_topology_print(&c->topology, shape, sizeof shape);
-            return td_config_fail(r, "%s names %u nodes, but the shape %s has %u", name, list.count,
-                                  shape, c->topology.nodes);
+            return td_config_fail(r, "%s names %u node%s, but the shape %s has %u", name,
+                                  list.count, list.count == 1 ? "" : "s", shape, c->topology.nodes);
         }
     }
     return check_places(r, endpoints ? "endpoints" : "hosts") && set_node(r, &list) &&

@@ -24,8 +24,8 @@ static bool key_fact(const struct td_security *s, unsigned at, struct td_fact *f
         hash = td_hash_add(td_hash_add(hash, td_hash_bytes(s->peer[i].key, TD_KEY_BYTES)),
                            s->peer[i].node);
     snprintf(fact->name, sizeof fact->name, "security.peer_keys");
-    snprintf(fact->value, sizeof fact->value, "%u keys, hash %016llx", s->peers,
-             (unsigned long long)hash);
+    snprintf(fact->value, sizeof fact->value, "%u key%s, hash %016llx", s->peers,
+             s->peers == 1 ? "" : "s", (unsigned long long)hash);
     return true;
 }
 

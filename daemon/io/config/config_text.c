@@ -152,6 +152,9 @@ bool td_config_read_drop_ins(struct td_config_reader *r, const char *file)
         memset(r->seen, 0, sizeof r->seen); /* a drop-in may set a key again */
         if (!r->failed)
             td_config_read(r, path);
+        size_t length = strlen(r->config->drop_ins);
+        snprintf(r->config->drop_ins + length, sizeof r->config->drop_ins - length, " %s",
+                 entries[i]->d_name);
         free(entries[i]);
     }
     free(entries);

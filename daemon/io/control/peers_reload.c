@@ -36,8 +36,9 @@ void td_peers_reload(struct td_peers *peers, struct td_security *fresh)
     td_key_wipe(fresh->secret, sizeof fresh->secret);
     *fresh = (struct td_security){.keyed = false};
     td_key_print(peers->security->public_key, digits);
-    td_log(TD_LOG_INFO, "the keys were read again: %u keys of peers; this node has %s%.*s",
-           peers->security->peers, changed ? "a new one, " : "", TD_KEY_PREFIX, digits);
+    td_log(TD_LOG_INFO, "the keys were read again: %u key%s of peers; this node has %s%.*s",
+           peers->security->peers, peers->security->peers == 1 ? "" : "s",
+           changed ? "a new one, " : "", TD_KEY_PREFIX, digits);
     if (changed)
         td_peers_replace_router(peers);
     td_peers_renew_holders(peers);
