@@ -2,8 +2,10 @@
 /* Memberships of jobs at the nodes of their ranks, message by message: core/membership/job.h. */
 #include "joins.h"
 
+#include "collectives/planner.h"
 #include "core/membership/client.h"
 #include "core/membership/job.h"
+#include "core/operation/arrival.h"
 
 static void a_membership_seats_the_join_that_it_names(void **state)
 {
@@ -253,6 +255,35 @@ static void a_plan_is_freed_with_its_last_holder(void **state)
     node_end();
 }
 
+static void a_plan_that_the_ranks_have_agreed_on_is_gone_when_all_have_freed_it(void **state)
+{
+    (void)state;
+    node_begin("1", 0, NULL);
+    node.core->options.planner = td_collectives_planner;
+    struct td_communicator *c = node_group(1);
+    struct td_client *client = td_client_find(node.core, NODE_CLIENT);
+    uint64_t used = td_arena_used(node.core->arena);
+    struct td_request q = {.kind = TD_REQUEST_OPERATION, .id = 10};
+    q.u.operation.group = c->number;
+    q.u.operation.call.kind = TD_KIND_PLAN_REDIST;
+    q.u.operation.description.redist =
+        (struct td_redist){.dimensions = 1, .element = 8, .size = {8}};
+    q.u.operation.description.from = q.u.operation.description.to = "";
+    q.u.operation.timeout_ns = -1;
+    td_arrival_request(node.core, client, &q);
+    node_run();
+    assert_int_equal(node.reply.kind, TD_REPLY_PLANNED);
+    assert_non_null(c->plans);
+    assert_int_equal(c->plans->holders, 1);
+    q = (struct td_request){.kind = TD_REQUEST_UNPLAN, .id = 11};
+    q.u.unplan.group = c->number;
+    q.u.unplan.plan = node.reply.u.planned.plan;
+    td_communicator_unplan(node.core, client, &q);
+    assert_null(c->plans);
+    assert_int_equal(td_arena_used(node.core->arena), used);
+    node_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -260,6 +291,7 @@ int main(void)
         cmocka_unit_test(a_membership_comes_from_the_registry_or_from_a_node_of_the_job),
         cmocka_unit_test(a_group_finds_each_of_its_plans),
         cmocka_unit_test(a_plan_is_freed_with_its_last_holder),
+        cmocka_unit_test(a_plan_that_the_ranks_have_agreed_on_is_gone_when_all_have_freed_it),
         cmocka_unit_test(a_membership_of_many_runs_is_passed_on_in_pieces),
         cmocka_unit_test(pieces_that_follow_a_refused_one_make_no_group),
         cmocka_unit_test(a_membership_seats_the_join_that_it_names),
