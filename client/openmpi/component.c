@@ -16,6 +16,9 @@
 /* The creation of a group takes as long as some hundred short calls. */
 enum { AFTER_CALLS = 256 };
 
+/* Open MPI makes longer broadcasts and reductions no faster than torusd. */
+enum { SHORT_BYTES = 1024 };
+
 struct tm_parameters tm_parameters;
 struct tm_counters tm_counters;
 torus_context *tm_context;
@@ -70,6 +73,7 @@ uint64_t tm_parameters_hash(void)
     hash = tm_hash_add(hash, &p->communicators, sizeof p->communicators);
     hash = tm_hash_add(hash, &p->persistent, sizeof p->persistent);
     hash = tm_hash_add(hash, &p->list_ranks, sizeof p->list_ranks);
+    hash = tm_hash_add(hash, &p->short_bytes, sizeof p->short_bytes);
     hash = tm_hash_add(hash, p->left, sizeof p->left);
     hash = tm_hash_add(hash, p->least, sizeof p->least);
     return tm_hash_add(hash, p->most, sizeof p->most);
@@ -206,6 +210,12 @@ static int register_all(void)
                       "Take also the calls that Open MPI's own modules make faster: short ones "
                       "between nodes, and those that go through the daemon on one node",
                       MCA_BASE_VAR_TYPE_BOOL, &tm_parameters.all);
+    tm_parameters.short_bytes = SHORT_BYTES;
+    register_variable(
+        "short",
+        "Blocking broadcasts and reductions of fewer bytes on one node stay with Open "
+        "MPI while they follow each other quickly; 0: none",
+        MCA_BASE_VAR_TYPE_SIZE_T, &tm_parameters.short_bytes);
     register_limits();
     register_bytes();
     register_counters();

@@ -11,7 +11,7 @@
  *   fold              user-defined operators
  *   side types        bytes of a buffer; types and operators that libtorus has
  *   group             torus groups, made without waiting; calls that wait for them
- *   decide            which calls are taken
+ *   decide pace       which calls are taken
  *   membership        which ranks take part
  *   waiting           progress of Open MPI and of torusd
  *   component error   parameters, counters, the context; errors
@@ -29,7 +29,7 @@
 #include "kinds.h"
 
 /* The version of the rules by which calls are taken and made; ranks compare it. */
-enum { TM_VERSION = 3 };
+enum { TM_VERSION = 4 };
 
 /* struct tm_parameters: the values of coll_torus_*. */
 struct tm_parameters {
@@ -39,7 +39,8 @@ struct tm_parameters {
     char *machine; /* compared among ranks */
     bool all;      /* take also calls that Open MPI makes faster */
     unsigned communicators, persistent, list_ranks;
-    int after; /* calls; negative: tm_after chooses */
+    int after;          /* calls; negative: tm_after chooses */
+    size_t short_bytes; /* broadcasts and reductions of fewer bytes follow pace.h */
     size_t least[TM_KINDS], most[TM_KINDS];
     bool left[TM_KINDS]; /* `leave` names it */
 };

@@ -79,6 +79,15 @@ enum tm_reason tm_decide(const struct tm_args *a, enum tm_form form,
     return tm_parameters.all || !is_slower(a, form, bytes, one_node) ? TM_TAKEN : TM_SLOWER;
 }
 
+bool tm_is_short(const struct tm_args *a, enum tm_form form, struct ompi_communicator_t *comm,
+                 bool one_node)
+{
+    if (tm_parameters.all || !one_node || form != TM_BLOCKING)
+        return false;
+    return (a->kind == TM_BCAST || a->kind == TM_REDUCE) &&
+           bytes_of(a, ompi_comm_rank(comm)) < tm_parameters.short_bytes;
+}
+
 uint64_t tm_weight(const struct tm_args *a, struct ompi_communicator_t *comm)
 {
     return a->kind < TM_BARRIER ? 1 + bytes_of(a, ompi_comm_rank(comm)) / BYTES_OF_A_CALL : 1;

@@ -16,6 +16,10 @@ enum tm_form { TM_BLOCKING, TM_NONBLOCKING, TM_PERSISTENT };
 enum tm_reason tm_decide(const struct tm_args *args, enum tm_form form,
                          struct ompi_communicator_t *comm, enum tm_reason of_comm, bool one_node);
 
+/* tm_is_short returns true for a taken call that may stay with Open MPI (pace.h). */
+bool tm_is_short(const struct tm_args *args, enum tm_form form, struct ompi_communicator_t *comm,
+                 bool one_node);
+
 /* tm_weight returns what a call counts towards coll_torus_after: one, and one more for each 4 KiB
  * of a rank or block. */
 uint64_t tm_weight(const struct tm_args *args, struct ompi_communicator_t *comm);

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "ompi/communicator/communicator.h"
 #include "ompi/datatype/ompi_datatype.h"
@@ -54,6 +55,7 @@ static void construct(struct tm_module *m)
     m->ranks = NULL;
     m->group = NULL;
     m->calls = 0;
+    m->pace = (struct tm_pace){0};
 }
 
 /* destruct does not wait for other ranks: the torus group is freed locally. */
@@ -159,6 +161,26 @@ static bool has_group(struct tm_module *m, const struct tm_args *args)
     return true;
 }
 
+/* leaves_short returns true if a short call stays with Open MPI. The ranks make an allreduce to
+ * agree on that where the order of calls says so. After its failure calls go through torusd, and
+ * return the error. */
+static bool leaves_short(struct tm_module *m)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    int64_t now = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+    if (tm_pace_ends(&m->pace, now)) {
+        int error = TORUS_OK;
+        const char *text = NULL;
+        int32_t slow = tm_pace_is_slow(&m->pace, now);
+        torus_group *g = m->group ? tm_group_await(m->group, &error, &text) : NULL;
+        if (!g || torus_allreduce(g, &slow, &slow, 1, TORUS_INT32, TORUS_MAX) != TORUS_OK)
+            slow = true;
+        tm_pace_next(&m->pace, slow, now);
+    }
+    return m->pace.leaves;
+}
+
 bool tm_form_takes(struct tm_module *m, const struct tm_args *args, enum tm_form form)
 {
     enum tm_reason reason = tm_decide(args, form, m->comm, m->reason, m->one_node);
@@ -166,6 +188,8 @@ bool tm_form_takes(struct tm_module *m, const struct tm_args *args, enum tm_form
         reason = TM_GROUPS;
     if (reason == TM_TAKEN && form != TM_PERSISTENT && !has_group(m, args))
         reason = TM_FEW;
+    if (reason == TM_TAKEN && tm_is_short(args, form, m->comm, m->one_node) && leaves_short(m))
+        reason = TM_SLOWER;
     tm_count(args->kind, reason);
     return reason == TM_TAKEN;
 }

@@ -10,6 +10,7 @@
 #include "component.h"
 #include "decide.h"
 #include "group.h"
+#include "pace.h"
 
 struct tm_module {
     mca_coll_base_module_t super;
@@ -20,6 +21,7 @@ struct tm_module {
     uint32_t *ranks;        /* of the job */
     struct tm_group *group; /* NULL: fewer calls than coll_torus_after so far, or no memory */
     uint64_t calls;         /* that could be taken, by tm_weight */
+    struct tm_pace pace;
 };
 typedef struct tm_module tm_module_t;
 OBJ_CLASS_DECLARATION(tm_module_t);
