@@ -49,11 +49,15 @@ class Machine(unittest.TestCase):
                 return found
         self.fail(f"still {found}")
 
+    def daemon(self, folder, node):
+        [pid] = subprocess.run(["pgrep", "-f", f"{folder}/c{node}( |$)"], capture_output=True,
+                               text=True).stdout.split()
+        return int(pid)
+
     def stopped_daemon(self, node):
         """Stops the daemon of a node until the end of the test, which is short: its rank has patience
         for 10 s."""
-        [pid] = [int(p) for p in subprocess.run(["pgrep", "-f", f"{self.folder}/c{node}( |$)"],
-                                                capture_output=True, text=True).stdout.split()]
+        pid = self.daemon(self.folder, node)
         os.kill(pid, signal.SIGSTOP)
         self.addCleanup(os.kill, pid, signal.SIGCONT)
 
@@ -287,22 +291,33 @@ class Machine(unittest.TestCase):
             self.assertEqual(self.ask("config", "check", folder + "/conf"),
                              f"{folder}/conf: valid: node 0 of 1; 2 settings, also of {folder}/conf.d: a.conf b.conf\n")
 
-    def test_a_lost_daemon_is_not_told_as_to_a_program(self):
-        process = subprocess.Popen([CTL, "emulate", "1", "--", "sh", "-c", "echo $TORUS_SOCKET; read word"], text=True,
-                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    def alone(self, *options):
+        """Starts a machine whose ranks wait; returns their folder."""
+        process = subprocess.Popen([CTL, "emulate", *options, "--", "sh", "-c", "echo $TORUS_SOCKET; read word"],
+                                   text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         self.addCleanup(process.stdin.close)
         self.addCleanup(process.stdout.close)
-        socket = process.stdout.readline().split()[-1]
-        watch = subprocess.Popen([CTL, "jobs", "--watch", "--socket", socket], text=True, stdout=subprocess.PIPE,
-                                 stderr=subprocess.PIPE)
+        return os.path.dirname(process.stdout.readline().split()[-1])
+
+    def test_a_lost_daemon_is_not_told_as_to_a_program(self):
+        folder = self.alone("1")
+        watch = subprocess.Popen([CTL, "jobs", "--watch", "--socket", folder + "/s0"], text=True,
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         watch.stdout.readline()
-        [daemon] = [int(p) for p in subprocess.run(["pgrep", "-f", f"{os.path.dirname(socket)}/c0( |$)"],
-                                                   capture_output=True, text=True).stdout.split()]
-        os.kill(daemon, signal.SIGKILL)
+        os.kill(self.daemon(folder, 0), signal.SIGKILL)
         said = watch.communicate(timeout=DEADLINE_S)[1]
         self.assertIn("the daemon has stopped: systemctl status torusd and journalctl -u torusd say why", said)
+
+    def test_the_doctor_names_the_host_of_a_silent_node(self):
+        folder = self.alone("1x2", "--ranks", "1", "--transport", "tcp")
+        stopped = self.daemon(folder, 1)
+        os.kill(stopped, signal.SIGSTOP)
+        self.addCleanup(os.kill, stopped, signal.SIGCONT)
+        done = subprocess.run([CTL, "doctor", "--socket", folder + "/s0", "--timeout", "0.3"], capture_output=True,
+                              text=True, timeout=DEADLINE_S)
+        self.assertRegex(done.stdout, r"! node 1 \(127\.0\.0\.1\) does not answer")
 
     def test_a_file_is_checked(self):
         self.assertRegex(self.ask("config", "check", f"{self.folder}/c0"), r"valid: node 0 of 6; \d+ settings; \d+ keys of peers\n")
