@@ -384,6 +384,16 @@ static void write_line(const struct td_meeting *m, const struct td_call *call,
                        own->bytes[0]);
 }
 
+/* note_last notes the rank that arrived last, for those that waited for it. */
+static inline void note_last(const struct td_meeting *m, const struct td_call *call)
+{
+    const struct td_segment *v = m->segment;
+    if (m->is_last)
+        td_segment_was_last(v, m->slot, td_segment_sum_of(m->rank, call->kind));
+    else if (td_meeting_last(m) < v->ranks)
+        td_segment_note_last(v, m->slot, td_segment_sum_of(td_meeting_last(m), call->kind));
+}
+
 /* combine compares the calls of all ranks. If they are equal and short it computes the result that
  * all ranks share. */
 static void combine(struct tl_segment *s, struct td_meeting *m, const struct td_call *call)
@@ -396,8 +406,8 @@ static void combine(struct tl_segment *s, struct td_meeting *m, const struct td_
         td_segment_get(v, m->number, r, TD_SEGMENT_CALL, 0, &other, sizeof other);
         m->agree = memcmp(&other, &own, sizeof other) == 0;
     }
-    if (m->is_last && m->agree) /* before the end: whoever sees that sees the count */
-        td_segment_was_last(v, m->rank, call->kind);
+    if (m->agree) /* before the end: whoever sees that sees the note */
+        note_last(m, call);
     bool shares = call->kind == TD_KIND_REDUCE || call->kind == TD_KIND_ALLREDUCE ||
                   call->kind == TD_KIND_REDUCE_SCATTER;
     if (!m->agree || !shares || m->rounds)
@@ -491,12 +501,19 @@ static void follow(struct wait *w, struct td_meeting *m, enum td_meeting_next ne
 }
 
 /* account adds to the sums of the segment how long this rank waited for the last one of a call that
- * is DONE. Where it waited, it has read the clock anyway. The last rank of a short call never
- * waits: without a wait this costs 4 instructions. */
-static inline void account(const struct td_meeting *m, const struct td_call *call, int64_t waited)
+ * is DONE. */
+static inline void account(const struct td_meeting *m, int64_t waited)
 {
     if (waited >= WORTH_NS)
-        td_segment_waited(m->segment, m->slot, call->kind, (uint64_t)waited);
+        td_segment_waited(m->slot, (uint64_t)waited);
+}
+
+/* end_wait ends this rank's wait for the arrival of others, in a short call that is DONE. */
+static inline void end_wait(struct wait *w, const struct td_meeting *m)
+{
+    int64_t now = tl_now_ns();
+    look_back(w, now);
+    account(m, now - w->began);
 }
 
 /* meet makes the next call of the group in its segment; `rounds`: a long one. TORUS_PENDING: it
@@ -526,14 +543,17 @@ static int meet(torus_group *g, const struct td_call *call, const struct tl_own 
         next = td_meeting_step(&m);
         follow(&w, &m, next, call, own, rounds);
     }
-    if (w.yielded || w.slept)
+    bool is_short = next == TD_MEETING_DONE && !rounds;
+    if (is_short && w.began)
+        end_wait(&w, &m);
+    else if (w.yielded || w.slept)
         look_back(&w, tl_now_ns());
     if (w.given)
         tl_lock_take(c->lock, w.depth);
     g->meets = false;
     if (w.given)
         tl_lock_wake(c->lock);
-    if (next == TD_MEETING_DONE && !rounds)
+    if (is_short)
         take(g->segment, &m, call, own);
     g->in_flight--;
     if (next == TD_MEETING_REQUEST) {
@@ -543,12 +563,10 @@ static int meet(torus_group *g, const struct td_call *call, const struct tl_own 
     g->by_segment++;
     g->segment->late = 0;
     c->operations++;
-    if (!rounds) {
-        account(&m, call, w.last - w.began);
+    if (is_short)
         tl_group_release(g);
-    } else if (!m.is_last) {
-        account(&m, call, w.arrival_ns);
-    }
+    else
+        account(&m, w.arrival_ns);
     return TORUS_OK;
 }
 

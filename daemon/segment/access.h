@@ -56,6 +56,13 @@ static inline void td_access_write(_Atomic uint64_t *word, uint64_t value)
     atomic_store_explicit(word, value, memory_order_relaxed);
 }
 
+/* td_access_count counts one up that no other process counts. It orders nothing. */
+static inline void td_access_count(_Atomic uint64_t *word)
+{
+    atomic_store_explicit(word, atomic_load_explicit(word, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
+}
+
 /* td_access_sum adds to a sum that orders nothing. */
 static inline void td_access_sum(_Atomic uint64_t *word, uint64_t value)
 {

@@ -14,8 +14,8 @@
 enum phase { REQUESTED, OPEN, DONE, ROUND };
 /* A zeroed word is a call before all others that went by request: the key of a call is its number
  * plus 1. Keys wrap around after 2^40 calls: they are compared by their distance. `count`: ranks
- * that have arrived; in a round, ranks that have done their part of it; if DONE, the rank that has
- * the result. */
+ * that have arrived, and when all have, the number of the last one more; in a round, ranks that
+ * have done their part of it; if DONE, the rank that has the result. */
 enum { KEY_BITS = 40, COUNT_BITS = 16 };
 
 static uint64_t key_of(uint64_t number)
@@ -59,7 +59,8 @@ static bool before(uint64_t state, uint64_t key)
     return distance != 0 && distance < UINT64_C(1) << 63;
 }
 
-_Static_assert(TD_SEGMENT_RANKS_MAX < 1 << COUNT_BITS, "the count holds all ranks");
+_Static_assert(2 * TD_SEGMENT_RANKS_MAX <= 1 << COUNT_BITS,
+               "the count holds all ranks and the last");
 
 /* ---- steps ---- */
 
@@ -232,12 +233,8 @@ static enum td_meeting_next arrive(struct td_meeting *m)
     if (!is_open(m, m->state))
         return conclude(m, m->state);
     uint32_t count = count_in(m->state) + 1;
-    uint64_t to = word(key_of(m->number), OPEN, count);
     bool last = count >= m->segment->ranks;
-    if (last)
-        td_access_note(&own(m)->last, m->rank);
-    bool swapped = swap_count(m, to);
-    if (!swapped)
+    if (!swap_count(m, word(key_of(m->number), OPEN, last ? count + m->rank : count)))
         return go(m, AT_ARRIVE);
     if (!last)
         return go(m, AT_LOOK);
@@ -369,6 +366,11 @@ void td_meeting_withdraw(struct td_meeting *m, const struct td_segment *s, uint3
 {
     td_meeting_start(m, s, rank, number, 0);
     m->withdraws = true;
+}
+
+uint32_t td_meeting_last(const struct td_meeting *m)
+{
+    return count_in(m->state) - m->segment->ranks;
 }
 
 enum td_meeting_next td_meeting_step(struct td_meeting *m)

@@ -22,8 +22,9 @@
  * proves, or if the earlier one was REQUESTED. So a rank that finds a later call in the slot of its
  * own call knows that its own was REQUESTED, or never began: it goes by request.
  *
- * The last rank to arrive notes its number in the slot before it arrives: whoever reads the ending
- * may read it, for the sums of waiting. Nothing depends on it.
+ * The arrival of the last rank tells its number, for the sums of waiting (waits.h): whoever
+ * compares the calls notes in the slot, before the end, where the others add how long they waited.
+ * Nothing depends on it.
  *
  * Invariant: a rank has at most one call in the segment at a time, in the order of their numbers.
  * Then an arrival shows that the rank has left all earlier calls. Pure. */
@@ -83,6 +84,8 @@ void td_meeting_start(struct td_meeting *m, const struct td_segment *s, uint32_t
  * tells the ranks that wait. */
 void td_meeting_withdraw(struct td_meeting *m, const struct td_segment *s, uint32_t rank,
                          uint64_t number);
+/* td_meeting_last returns the rank that arrived last, at TD_MEETING_COMBINE; it may be anything. */
+uint32_t td_meeting_last(const struct td_meeting *m);
 /* td_meeting_step makes the next access. */
 enum td_meeting_next td_meeting_step(struct td_meeting *m);
 

@@ -2,10 +2,14 @@
 #include "segment.h"
 
 #include "access.h"
+#include "waits.h"
 
 enum {
     WAITS_AT = 4096, /* the head and the slots are the first page; the sums follow */
-    WAITS_BYTES = TD_SEGMENT_KINDS * sizeof(struct td_segment_waits), /* of a rank */
+    WAITS_BYTES = 2 * TD_SEGMENT_KINDS * sizeof(uint64_t), /* of a rank */
+    /* not used: a segment of another layout has another size. A client that expects another size
+     * makes its calls by request. The first layout had 0 bytes here, each next one has 64 more. */
+    LAYOUT_BYTES = 64,
     DROPPED_AT = 32, /* in the line of the first slot, behind the call */
 };
 
@@ -23,7 +27,7 @@ static size_t line_bytes(uint32_t data_bytes)
 
 static size_t bytes_with(uint32_t ranks, uint32_t data_bytes)
 {
-    return WAITS_AT + (size_t)ranks * WAITS_BYTES +
+    return WAITS_AT + (size_t)ranks * WAITS_BYTES + LAYOUT_BYTES +
            TD_SEGMENT_SLOTS * (size_t)ranks * line_bytes(data_bytes);
 }
 
@@ -41,6 +45,13 @@ _Static_assert(WAITS_AT + TD_SEGMENT_RANKS_MAX * WAITS_BYTES +
                    TD_SEGMENT_BYTES_MAX,
                "a line of the largest group has at least 64 bytes of data");
 
+_Static_assert(WAITS_AT + TD_SEGMENT_RANKS_MAX * TD_SEGMENT_KINDS * sizeof(uint64_t) <=
+                   TD_SEGMENT_SUM_MASK,
+               "every sum of waiting is within the reach of each slot");
+_Static_assert(WAITS_AT + TD_SEGMENT_SUM_MASK <=
+                   WAITS_AT + WAITS_BYTES + TD_SEGMENT_SLOTS * (64 + 2 * TD_SEGMENT_DATA_MAX),
+               "the least segment, of one rank, has all that is within the reach of a slot");
+
 size_t td_segment_bytes(uint32_t ranks)
 {
     return bytes_with(ranks, td_segment_data_bytes(ranks));
@@ -49,9 +60,11 @@ size_t td_segment_bytes(uint32_t ranks)
 void td_segment_open(struct td_segment *s, void *memory, uint32_t ranks)
 {
     uint8_t *base = memory;
+    _Atomic uint64_t *sums = (_Atomic uint64_t *)(void *)(base + WAITS_AT);
     *s = (struct td_segment){.head = memory,
                              .slot = (struct td_segment_slot *)(void *)(base + 64),
-                             .waits = (struct td_segment_waits *)(void *)(base + WAITS_AT),
+                             .waited = sums,
+                             .was_last = sums + (size_t)ranks * TD_SEGMENT_KINDS,
                              .line = base + WAITS_AT + (size_t)ranks * WAITS_BYTES,
                              .ranks = ranks,
                              .data_bytes = td_segment_data_bytes(ranks)};
@@ -77,9 +90,9 @@ void td_segment_set_busy(const struct td_segment *s, uint64_t until)
 void td_segment_waits(const struct td_segment *s, uint32_t rank, uint32_t kind, uint64_t *last,
                       uint64_t *ns)
 {
-    const struct td_segment_waits *w = &s->waits[(size_t)rank * TD_SEGMENT_KINDS + kind];
-    *last = td_access_read(&w->last);
-    *ns = td_access_read(&w->ns);
+    size_t at = td_segment_sum_of(rank, kind);
+    *last = td_access_read(&s->was_last[at]);
+    *ns = td_access_read(&s->waited[at]);
 }
 
 static uint8_t *place(const struct td_segment *s, uint64_t number, uint32_t rank,

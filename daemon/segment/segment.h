@@ -42,21 +42,17 @@ struct td_segment_slot {
     _Atomic uint64_t state;    /* meeting.h */
     _Atomic uint32_t gate;     /* it counts up when the operation has ended: sleepers wait for it */
     _Atomic uint32_t sleepers; /* at least as many as sleep */
-    _Atomic uint32_t last;     /* the rank that arrived last: read after the call has ended */
+    _Atomic uint32_t sum;      /* where the sum of waiting is (waits.h): read after the end */
     uint8_t rest[44];
-};
-
-/* struct td_segment_waits: sums of one rank and one kind of call. */
-struct td_segment_waits {
-    _Atomic uint64_t last; /* calls that the rank was the last to make. Only itself counts them */
-    _Atomic uint64_t ns;   /* time that other ranks waited for it in these calls, added up */
 };
 
 /* struct td_segment: one process's view. */
 struct td_segment {
     struct td_segment_head *head;
-    struct td_segment_slot *slot;   /* [TD_SEGMENT_SLOTS] */
-    struct td_segment_waits *waits; /* [ranks][TD_SEGMENT_KINDS] */
+    struct td_segment_slot *slot; /* [TD_SEGMENT_SLOTS] */
+    /* sums by rank and kind of call, [ranks][TD_SEGMENT_KINDS]: */
+    _Atomic uint64_t *waited;   /* ns that other ranks waited for it, when it was the last */
+    _Atomic uint64_t *was_last; /* calls that it was the last to make; only itself counts them */
     uint8_t *line;
     uint32_t ranks, data_bytes;
 };

@@ -17,14 +17,16 @@
 
 #include "random.h"
 #include "segment/meeting.h"
+#include "segment/waits.h"
 
-enum { RANKS = 4, CALLS = 4000, FEW_CALLS = 2000, NOTHING = 0, BY_SEGMENT, BY_REQUEST };
+enum { RANKS = 4, CALLS = 4000, FEW_CALLS = 2000, KIND = 5, NOTHING = 0, BY_SEGMENT, BY_REQUEST };
 
 static _Alignas(4096) uint8_t memory[TD_SEGMENT_BYTES_MAX];
 static struct td_segment segment;
 static uint64_t data[TD_SEGMENT_SLOTS][RANKS], result[TD_SEGMENT_SLOTS][RANKS];
 static _Atomic int outcome[CALLS][RANKS];
 static _Atomic uint32_t wrong, by_segment;
+static uint64_t was_last[RANKS]; /* calls that are DONE; only the rank itself counts */
 static bool plain;
 static uint32_t rounds;
 static uint64_t source[RANKS], destination[RANKS]; /* of calls with rounds */
@@ -65,6 +67,10 @@ static void combine(struct td_meeting *m)
 {
     uint64_t sum = 0;
     m->agree = true;
+    if (m->is_last)
+        td_segment_was_last(&segment, m->slot, td_segment_sum_of(m->rank, KIND));
+    else
+        td_segment_note_last(&segment, m->slot, td_segment_sum_of(td_meeting_last(m), KIND));
     if (rounds)
         return;
     for (uint32_t r = 0; r < RANKS; r++)
@@ -137,6 +143,10 @@ static int meet(uint32_t rank, uint64_t number, uint64_t *random)
         else if (next == TD_MEETING_WAKE)
             syscall(SYS_futex, m.gate, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
     }
+    if (next == TD_MEETING_DONE && m.is_last)
+        was_last[rank]++;
+    else if (next == TD_MEETING_DONE)
+        td_segment_waited(m.slot, rank + 1);
     if (next == TD_MEETING_DONE && rounds)
         wrong += !good;
     else if (next == TD_MEETING_DONE)
@@ -160,11 +170,26 @@ static void *run(void *argument)
     return NULL;
 }
 
+/* check_sums checks that each rank has waited for the last one of each call. */
+static void check_sums(void)
+{
+    uint64_t last = 0, ns = 0;
+    for (uint32_t r = 0; r < RANKS; r++)
+        for (uint32_t kind = 0; kind < TD_SEGMENT_KINDS; kind++) {
+            uint64_t others = RANKS * (RANKS + 1) / 2 - (r + 1);
+            uint64_t calls = kind == KIND ? was_last[r] : 0;
+            td_segment_waits(&segment, r, kind, &last, &ns);
+            wrong += ns != calls * others;
+            wrong += plain ? last != calls : last < calls; /* it counts before a call is DONE */
+        }
+}
+
 static void play(bool is_plain, uint32_t round_count)
 {
     pthread_t thread[RANKS];
     memset(memory, 0, sizeof memory);
     memset(outcome, 0, sizeof outcome);
+    memset(was_last, 0, sizeof was_last);
     plain = is_plain;
     rounds = round_count;
     by_segment = 0;
@@ -178,6 +203,7 @@ static void play(bool is_plain, uint32_t round_count)
     for (uint32_t n = 0; n < calls; n++)
         for (uint32_t r = 1; r < RANKS; r++)
             wrong += outcome[n][r] != outcome[n][0];
+    check_sums();
     printf("%u calls, %u of them in the segment, %u wrong\n", calls, by_segment / RANKS, wrong);
     wrong += plain && by_segment != RANKS * calls;
     wrong += by_segment == 0;

@@ -56,13 +56,6 @@ static void td_access_add(_Atomic uint32_t *word, uint32_t value)
     *word += value;
 }
 
-/* the note is for people */
-static void td_access_note(const _Atomic uint32_t *word, uint32_t value)
-{
-    (void)word;
-    (void)value;
-}
-
 /* its accesses are those above. NOLINTNEXTLINE(bugprone-suspicious-include) */
 #include "segment/meeting.c"
 
@@ -209,6 +202,16 @@ static bool some_request(uint32_t call)
     return some;
 }
 
+/* check_last checks the rank that arrived last, as whoever compares the calls knows it. A rank that
+ * is dead has forgotten whether it was. */
+static void check_last(const struct rank *r)
+{
+    uint32_t last = td_meeting_last(&r->m);
+    const struct rank *l = &now.rank[last < ranks ? last : 0];
+    must(last < ranks && (l->call != r->call || l->doing == DEAD || l->m.is_last),
+         "another rank than the last one is known to be the last");
+}
+
 static void next_call(struct rank *r)
 {
     memset(&r->m, 0, sizeof r->m);
@@ -226,6 +229,7 @@ static void follow(struct rank *r, enum td_meeting_next next)
         store(line_of(r->call, self, false), value_of(r->call, self));
         return;
     case TD_MEETING_COMBINE:
+        check_last(r);
         r->doing = COMBINES;
         r->reads = 0;
         r->sum = 0;
