@@ -139,8 +139,9 @@ static bool is_short(const torus_group *g, const struct td_call *call)
         return false;
     }
     uint64_t element = td_type_bytes(call->type), most = g->segment->view.data_bytes;
-    bool spreads = call->kind == TD_KIND_BROADCAST && g->size > FEW_RANKS;
-    if (most > SHORT_BYTES && !spreads && tl_rounds_of(g, call) > 0)
+    if (call->kind == TD_KIND_BROADCAST && g->size > FEW_RANKS)
+        most *= 2; /* it has no result, whose room follows */
+    else if (most > SHORT_BYTES && tl_rounds_of(g, call) > 0)
         most = SHORT_BYTES;
     return element > 0 && call->count <= most / element / parts;
 }

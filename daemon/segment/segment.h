@@ -57,7 +57,8 @@ struct td_segment {
     uint32_t ranks, data_bytes;
 };
 
-/* Parts of a line. */
+/* Parts of a line. The result follows the data: a call without a result has room for twice the
+ * data. */
 enum td_segment_part { TD_SEGMENT_CALL, TD_SEGMENT_DATA, TD_SEGMENT_RESULT };
 
 /* td_segment_data_bytes returns the bytes of data in a line of a group of that size: a power of

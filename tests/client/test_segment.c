@@ -12,8 +12,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "libtorus/group.h"
 #include "players.h"
 #include "random.h"
+#include "segment/segment.h"
 
 enum { CASES = 250, COUNTS = 5000 /* beyond the longest line */ };
 
@@ -601,6 +603,48 @@ static void memory_that_a_rank_frees_is_unmapped_by_the_others(void **state)
     stop();
 }
 
+/* send_long broadcasts as much as a line holds, a little less, and more, from each rank in turn.
+ * The next call of a rank begins while others still copy. */
+static void send_long(uint32_t rank, uint32_t ranks)
+{
+    enum { LINE = 2 * TD_SEGMENT_DATA_MAX, CALLS = 60 };
+    static const size_t sizes[] = {LINE, LINE - 8, TD_SEGMENT_DATA_MAX + 8, LINE + 8, 8};
+    static uint64_t plain[LINE / 8 + 1];
+    for (uint32_t i = 0; i < CALLS; i++) {
+        size_t count = sizes[i % 5] / 8;
+        uint32_t root = i % ranks;
+        for (size_t k = 0; k < count && rank == root; k++)
+            plain[k] = (uint64_t)i << 32 | k;
+        WELL(torus_broadcast(world, plain, count, TORUS_UINT64, root));
+        for (size_t k = 0; k < count; k++)
+            HOLDS(plain[k] == ((uint64_t)i << 32 | k));
+    }
+    WELL(torus_barrier(world));
+    HOLDS(!world->segment || world->by_segment > 0);
+}
+
+static void long_broadcasts_to_many_ranks_arrive_whole(void **state)
+{
+    enum { MANY = 7 }; /* more than copy the root's memory by turns */
+    (void)state;
+    start(1, "");
+    pid_t one[MANY];
+    for (uint32_t r = 0; r < MANY; r++)
+        if ((one[r] = fork()) == 0) {
+            alarm(60);
+            open_and_join("many", r, MANY);
+            send_long(r, MANY);
+            torus_close(context);
+            _exit(GOOD);
+        }
+    for (uint32_t r = 0; r < MANY; r++) {
+        int code = 0;
+        waitpid(one[r], &code, 0);
+        assert_true(WIFEXITED(code) && WEXITSTATUS(code) == GOOD);
+    }
+    stop();
+}
+
 /* corrupt writes random bytes into the segment of its own job; the others call on. All of them may
  * fail, but the daemon and the other job must not. */
 static void corrupt(uint32_t rank)
@@ -677,6 +721,7 @@ int main(void)
         cmocka_unit_test_teardown(threads_share_a_context, clean_up),
         cmocka_unit_test_teardown(groups_have_segments_of_their_own, clean_up),
         cmocka_unit_test_teardown(memory_that_a_rank_frees_is_unmapped_by_the_others, clean_up),
+        cmocka_unit_test_teardown(long_broadcasts_to_many_ranks_arrive_whole, clean_up),
         cmocka_unit_test_teardown(a_rank_that_corrupts_its_segment_harms_its_own_job_only,
                                   clean_up),
     };
