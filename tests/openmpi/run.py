@@ -62,7 +62,7 @@ def launch(arguments):
 
 def judge(arguments, output):
     """Returns what is wrong with the counters that the ranks print."""
-    counts = [int(n) for n in re.findall(r"coll:torus: (\d+) calls went through torusd", output)]
+    counts = [int(n) for n in re.findall(r"coll:torus: (\d+) calls? went through torusd", output)]
     reasons = set(re.findall(r"\d+ fell back \((\w+)\)", output))
     users = [n for n in counts if n > 0]
     expected = arguments.ranks if arguments.taken is None else len(arguments.taken)
