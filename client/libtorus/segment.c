@@ -391,7 +391,7 @@ static inline void note_last(const struct td_meeting *m, const struct td_call *c
     const struct td_segment *v = m->segment;
     if (m->is_last)
         td_segment_was_last(v, m->slot, td_segment_sum_of(m->rank, call->kind));
-    else if (td_meeting_last(m) < v->ranks)
+    else
         td_segment_note_last(v, m->slot, td_segment_sum_of(td_meeting_last(m), call->kind));
 }
 
@@ -544,8 +544,8 @@ static int meet(torus_group *g, const struct td_call *call, const struct tl_own 
         next = td_meeting_step(&m);
         follow(&w, &m, next, call, own, rounds);
     }
-    bool is_short = next == TD_MEETING_DONE && !rounds;
-    if (is_short && w.began)
+    bool met_short = next == TD_MEETING_DONE && !rounds;
+    if (met_short && w.began)
         end_wait(&w, &m);
     else if (w.yielded || w.slept)
         look_back(&w, tl_now_ns());
@@ -554,7 +554,7 @@ static int meet(torus_group *g, const struct td_call *call, const struct tl_own 
     g->meets = false;
     if (w.given)
         tl_lock_wake(c->lock);
-    if (is_short)
+    if (met_short)
         take(g->segment, &m, call, own);
     g->in_flight--;
     if (next == TD_MEETING_REQUEST) {
@@ -564,7 +564,7 @@ static int meet(torus_group *g, const struct td_call *call, const struct tl_own 
     g->by_segment++;
     g->segment->late = 0;
     c->operations++;
-    if (is_short)
+    if (met_short)
         tl_group_release(g);
     else
         account(&m, w.arrival_ns);

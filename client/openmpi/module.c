@@ -161,14 +161,19 @@ static bool has_group(struct tm_module *m, const struct tm_args *args)
     return true;
 }
 
+static int64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
 /* leaves_short returns true if a short call stays with Open MPI. The ranks make an allreduce to
  * agree on that where the order of calls says so. After its failure calls go through torusd, and
  * return the error. */
 static bool leaves_short(struct tm_module *m)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    int64_t now = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+    int64_t now = now_ns();
     if (tm_pace_ends(&m->pace, now)) {
         int error = TORUS_OK;
         const char *text = NULL;
@@ -176,7 +181,7 @@ static bool leaves_short(struct tm_module *m)
         torus_group *g = m->group ? tm_group_await(m->group, &error, &text) : NULL;
         if (!g || torus_allreduce(g, &slow, &slow, 1, TORUS_INT32, TORUS_MAX) != TORUS_OK)
             slow = true;
-        tm_pace_next(&m->pace, slow, now);
+        tm_pace_next(&m->pace, slow, now_ns()); /* the agreement is no part of the next row */
     }
     return m->pace.leaves;
 }

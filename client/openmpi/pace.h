@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pace: whether short broadcasts and reductions of one node stay with Open MPI.
  *
- * There the root goes on before the others have called, and a short call takes less than a
- * microsecond; torusd takes some more, since all ranks end together. Beside busy processes Open
- * MPI's ranks lose time slices in every call, and torusd's do not. So some calls in a row stay with
- * Open MPI. If they pass quickly, more follow; if not, calls are rare or processors are busy, and
- * calls go through torusd for a while. Ranks agree on that after each such row.
+ * There the root of a broadcast, and all but the root of a reduction, go on before the others have
+ * called, and a short call takes less than a microsecond; torusd takes some more, since all ranks
+ * end together. Beside busy processes Open MPI's ranks lose time slices in every call, and torusd's
+ * do not. So some calls in a row stay with Open MPI. If they pass quickly, more follow; if not,
+ * calls are rare or processors are busy, and calls go through torusd for a while. Ranks agree on
+ * that after each such row.
  *
  * Pure: no clock. Invariant: ranks that make the same calls and agree on `slow` do the same. */
 #ifndef TORUS_OPENMPI_PACE_H

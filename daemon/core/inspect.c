@@ -98,6 +98,20 @@ static struct td_row_job *job_row(struct td_page *p, const char *name, uint64_t 
     return *bits ? &row->u.job : NULL;
 }
 
+static bool same_job(const struct td_join *a, const struct td_join *b)
+{
+    return a->uid == b->uid && a->size == b->size && strcmp(a->name, b->name) == 0;
+}
+
+/* first_of_job returns the first join of a join's job. */
+static const struct td_join *first_of_job(const struct td_core *core, const struct td_join *join)
+{
+    const struct td_join *first = core->joins->first;
+    while (!same_job(first, join))
+        first = first->next;
+    return first;
+}
+
 /* list_jobs lists all jobs on the registry. On the others it lists those with local ranks or joins,
  * and of these ranks only those. */
 static void list_jobs(struct td_page *p)
@@ -131,11 +145,16 @@ static void list_jobs(struct td_page *p)
         }
     }
     for (const struct td_join *j = core->joins->first; j; j = j->next) {
-        if (!td_page_shows(p, j->uid) || !(row = job_row(p, j->name, j->uid, j->size, &bits)))
+        if (!td_page_shows(p, j->uid) || first_of_job(core, j) != j ||
+            !(row = job_row(p, j->name, j->uid, j->size, &bits)))
             continue;
-        row->joined = 1; /* this node knows of one */
-        if (j->rank != UINT32_MAX)
-            td_bit_set(bits, j->rank);
+        for (const struct td_join *other = j; other; other = other->next) {
+            if (!same_job(j, other))
+                continue;
+            row->joined++; /* this node knows of those here */
+            if (other->rank != UINT32_MAX)
+                td_bit_set(bits, other->rank);
+        }
     }
 }
 

@@ -370,7 +370,8 @@ void td_meeting_withdraw(struct td_meeting *m, const struct td_segment *s, uint3
 
 uint32_t td_meeting_last(const struct td_meeting *m)
 {
-    return count_in(m->state) - m->segment->ranks;
+    uint32_t last = count_in(m->state) - m->segment->ranks;
+    return last < m->segment->ranks ? last : m->rank;
 }
 
 enum td_meeting_next td_meeting_step(struct td_meeting *m)

@@ -84,7 +84,8 @@ void td_meeting_start(struct td_meeting *m, const struct td_segment *s, uint32_t
  * tells the ranks that wait. */
 void td_meeting_withdraw(struct td_meeting *m, const struct td_segment *s, uint32_t rank,
                          uint64_t number);
-/* td_meeting_last returns the rank that arrived last, at TD_MEETING_COMBINE; it may be anything. */
+/* td_meeting_last returns the rank that arrived last, at TD_MEETING_COMBINE; another rank if the
+ * segment is corrupt. */
 uint32_t td_meeting_last(const struct td_meeting *m);
 /* td_meeting_step makes the next access. */
 enum td_meeting_next td_meeting_step(struct td_meeting *m);

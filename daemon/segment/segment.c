@@ -40,7 +40,7 @@ uint32_t td_segment_data_bytes(uint32_t ranks)
 }
 
 _Static_assert(WAITS_BYTES % 64 == 0, "lines begin at a line of cache");
-_Static_assert(WAITS_AT + TD_SEGMENT_RANKS_MAX * WAITS_BYTES +
+_Static_assert(WAITS_AT + TD_SEGMENT_RANKS_MAX * WAITS_BYTES + LAYOUT_BYTES +
                        TD_SEGMENT_SLOTS * TD_SEGMENT_RANKS_MAX * (64 + 2 * 64) <=
                    TD_SEGMENT_BYTES_MAX,
                "a line of the largest group has at least 64 bytes of data");

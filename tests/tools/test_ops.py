@@ -300,6 +300,23 @@ class Operations(unittest.TestCase):
         self.assertIn("cancelled 0 operations and 1 join\n", done.stdout)
         self.assertIn("the join of job long was cancelled by user", done.stdout)
 
+    def test_a_job_that_forms_is_listed_once_on_each_node(self):
+        done = subprocess.run([CTL, "emulate", "1x2", "--ranks", "1", "--", "sh", "-c", f"""
+            at=${{TORUS_SOCKET%0}}1
+            for rank in 1 2 3; do
+                TORUS_JOB=long TORUS_RANK=$rank TORUS_SIZE=4 TORUS_SOCKET=$at {CTL} bench 2>&1 &
+            done
+            until {CTL} ops | grep -q 'job long .* is forming: 3 of 4 ranks have joined'; do
+                sleep 0.1; done
+            {CTL} jobs --socket $at --json | tr -d '\\n '; echo
+            {CTL} jobs --socket $at --json --here | tr -d '\\n '; echo
+            {CTL} cancel long --timeout 60
+            wait || true"""], capture_output=True, text=True, timeout=DEADLINE_S)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lists = [json.loads(line)["jobs"] for line in done.stdout.splitlines() if line[:1] == "{"]
+        self.assertEqual([[(j["name"], j["joined"]) for j in jobs if j["name"] == "long"]
+                          for jobs in lists], [[("long", 3)]] * 2)
+
     def test_an_unknown_job_is_said(self):
         process, socket, _ = self.straggle()
         code, text, error = self.stragglers(socket, "nobody")

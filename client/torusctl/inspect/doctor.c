@@ -24,7 +24,8 @@ struct report {
     json_t *findings;
 };
 
-/* host_of writes the host of a node, or "" if it is not known or all nodes are on one host. */
+/* host_of writes the name of a node's host if the nodes are on several; of a node that has not
+ * answered, the host of its endpoint; else "". */
 static void host_of(const struct report *r, uint32_t node, char *host, size_t bytes)
 {
     const char *own = ins_fact(r->facts, node, "host");

@@ -65,8 +65,11 @@ static void print_absent(const json_t *operation)
         if (ins_number(a, "pid"))
             printf(", process %lld", (long long)ins_number(a, "pid"));
     }
-    if (missing > shown)
-        printf(" and %zu more", missing - shown);
+    size_t rest = missing > shown ? missing - shown : 0;
+    if (rest && shown)
+        printf(" and %zu more", rest);
+    else if (rest)
+        printf(", for %zu rank%s", rest, rest == 1 ? "" : "s");
 }
 
 static void print_operation(const json_t *o)

@@ -245,9 +245,9 @@ static bool add_present(struct ins_machine *m, json_t *record)
 
 json_t *ins_record(struct ins_machine *m, const char *command, const char *job)
 {
+    json_int_t now = ins_unix_ns(); /* nodes answer at once; the wait for silent ones comes after */
     json_t *rows = ins_machine_rows(m, TD_STATUS_WAITS, row_json);
     json_t *record = rows ? latest(rows, job) : NULL;
-    json_int_t now = ins_unix_ns();
     if (record)
         join_records(record, rows);
     if (record && !add_present(m, record)) {

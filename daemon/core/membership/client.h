@@ -37,8 +37,9 @@ struct td_client {
     uint32_t regions_count; /* on the list */
     char program[TD_PROGRAM_MAX];
     struct td_region *regions;
-    bool wants_room;                /* this node had no room for a call of it */
-    bool failed;                    /* its latest answer to a call for an operation is an error */
+    bool wants_room;   /* this node had no room for a call of it */
+    td_time failed_at; /* its latest answer to a call for an operation was an error; 0: it was not.
+                          Calls in a segment are not known here */
     struct td_client *next_leaving; /* in the list `leaving` */
 };
 

@@ -401,6 +401,8 @@ void td_communicator_unplan(struct td_core *core, struct td_client *client,
 
 /* ---- seats ---- */
 
+#define AFTER_ERROR_NS UINT64_C(5000000000) /* most programs end at once when a call has failed */
+
 /* record_death tells the flight recorder that the process of a rank has ended without leaving its
  * job. */
 static void record_death(struct td_core *core, const struct td_communicator *c,
@@ -441,7 +443,8 @@ void td_communicator_seat_lost(struct td_core *core, struct td_communicator *c,
                                struct td_seat *seat, bool died)
 {
     uint32_t local = (uint32_t)(seat - c->seat), rank = td_communicator_job_rank(c, seat->rank);
-    seat->after_error = died && seat->client && seat->client->failed;
+    seat->after_error = died && seat->client && seat->client->failed_at &&
+                        core->now < seat->client->failed_at + AFTER_ERROR_NS;
     const char *text = td_communicator_gone_text(core, c, seat, died);
     struct td_note *note =
         died && c->index == 0 ? td_communicator_note(core, c, TD_NOTE_RANK_DIED) : NULL;

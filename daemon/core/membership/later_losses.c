@@ -71,12 +71,12 @@ void td_later_losses_timers(struct td_core *core, struct td_communicator *c)
         return;
     const struct td_communicator *world = td_communicator_find(core, c->world, 0);
     bool asks = !world || td_communicator_broken(world); /* else the job's tree tells of losses */
-    bool asked = asks;
+    bool asked = false; /* a neighbour that missed a turn has it next time round */
     for (uint32_t i = 0; asks && i < c->children; i++)
         if (!(c->makers >> i & 1))
-            asked &= ask(core, c, c->child[i]);
+            asked |= ask(core, c, c->child[i]);
     if (asks && c->has_parent && !(c->makers >> PARENT & 1))
-        asked &= ask(core, c, c->parent);
+        asked |= ask(core, c, c->parent);
     c->asked += asked ? ASKS_MAX : 0;
     td_later_losses_wait(core, c);
 }

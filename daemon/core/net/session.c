@@ -204,6 +204,7 @@ static void begin_in(struct td_core *core, struct td_link *link, uint32_t sessio
     struct td_lane *lane = link->lane;
     if (link->early)
         td_early_forget(core, link);
+    core->early[link->node].asked_at = 0;
     link->session_in = session;
     link->tree_received = link->tree_received_told = first ? first - 1 : 0;
     lane->received = lane->received_told = first_packet ? first_packet - 1 : 0;

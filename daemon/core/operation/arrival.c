@@ -425,7 +425,7 @@ void td_arrival_request(struct td_core *core, struct td_client *client, const st
         seat->again = seat->next_sequence + 1;
     if (over && !again)
         seat->next_sequence = sequence + 1;
-    client->failed = over;
+    client->failed_at = over ? core->now : 0;
     if (ending) { /* the operation ended before the group broke, or was parted */
         td_reply_error(core, client->id, q->id, ending->error, ending->text);
         return;

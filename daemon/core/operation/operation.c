@@ -431,7 +431,7 @@ static void answer(struct td_core *core, struct td_operation *o, uint32_t local)
     td_arrival_transition(a, TD_ARRIVAL_ANSWER);
     td_recording_return(core, o, local);
     if (c->seat[local].client)
-        c->seat[local].client->failed = o->error != TD_OK;
+        c->seat[local].client->failed_at = o->error != TD_OK ? core->now : 0;
     if (o->error != TD_OK) {
         td_reply_error(core, a->client, a->request, o->error, o->text);
     } else if (td_call_plans(o->least.call.kind)) {
