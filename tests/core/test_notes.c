@@ -62,14 +62,20 @@ static void a_timeout_names_the_rank_that_has_not_called(void **state)
     end();
 }
 
+/* time_out makes a call that the other ranks do not make, and takes the note of its failure. */
+static void time_out(struct td_communicator *c)
+{
+    node_call(c, SECOND);
+    node_pass(c, 1001000000);
+    node_pass(c, 500000000); /* the root asks once more before it ends the operation */
+    take(TD_NOTE_FAILED);
+}
+
 static void two_missing_ranks_have_no_single_culprit(void **state)
 {
     (void)state;
     struct td_communicator *c = begin(0);
-    node_call(c, SECOND);
-    node_pass(c, 1001000000);
-    node_pass(c, 500000000);
-    take(TD_NOTE_FAILED);
+    time_out(c);
     assert_int_equal(note.rank, TD_NOTE_NONE);
     assert_int_equal(note.node, TD_NOTE_NONE);
     assert_non_null(strstr(note.text, "ranks 1-2"));
@@ -190,16 +196,28 @@ static void a_process_that_has_called_again_since_its_failure_dies(void **state)
 {
     (void)state;
     struct td_communicator *c = begin(0);
-    node_call(c, SECOND);
-    node_pass(c, 1001000000);
-    node_pass(c, 500000000);
-    take(TD_NOTE_FAILED);
+    time_out(c);
     node_call(c, -1);
     td_client_close(node.core, NODE_CLIENT);
     node_run();
     take(TD_NOTE_RANK_DIED);
     assert_non_null(strstr(note.text, " died: process "));
     take(TD_NOTE_FAILED);
+    take(TD_NOTE_JOB_ENDED);
+    end();
+}
+
+/* A failure long ago acquits nobody: calls in the segment may have succeeded since. */
+static void a_process_that_ends_long_after_its_call_failed_dies(void **state)
+{
+    (void)state;
+    struct td_communicator *c = begin(0);
+    time_out(c);
+    node_pass(c, 5 * (uint64_t)SECOND);
+    td_client_close(node.core, NODE_CLIENT);
+    node_run();
+    take(TD_NOTE_RANK_DIED);
+    assert_non_null(strstr(note.text, " died: process "));
     take(TD_NOTE_JOB_ENDED);
     end();
 }
@@ -248,6 +266,7 @@ int main(void)
         cmocka_unit_test(a_death_is_noted_at_the_node_of_the_rank),
         cmocka_unit_test(a_process_that_ends_after_its_call_failed_is_noted_so),
         cmocka_unit_test(a_process_that_has_called_again_since_its_failure_dies),
+        cmocka_unit_test(a_process_that_ends_long_after_its_call_failed_dies),
         cmocka_unit_test(the_end_of_a_job_is_noted),
         cmocka_unit_test(notes_without_room_are_counted),
     };

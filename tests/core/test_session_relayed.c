@@ -589,9 +589,9 @@ static void a_gap_on_a_relayed_link_asks_at_intervals(void **state)
     assert_false(far_hear(3));
     far_resume(far.link->session, 0, 0, false);
     node_forget();
-    assert_true(far_hear(2)); /* what is missing now is asked for at once */
+    assert_true(far_hear(2)); /* message 3 is still missing */
     assert_false(far_hear(4));
-    assert_int_equal(far_resumes(), 1);
+    assert_int_equal(far_resumes(), 1); /* the node asks for it without a delay */
     node_end();
 }
 

@@ -41,6 +41,22 @@ static struct td_message about(enum td_message_kind kind)
     return (struct td_message){.kind = kind, .instance = c->instance, .group = c->index};
 }
 
+/* hear_exclusions: node `from` tells that ballot 5 has excluded the first `nodes` nodes. */
+static void hear_exclusions(uint32_t from, uint32_t nodes)
+{
+    enum { BYTES = 14, BALLOT_AT = 6, NODES_MAX = 8 };
+    uint8_t bytes[NODES_MAX * BYTES] = {0};
+    assert_true(nodes <= NODES_MAX);
+    for (uint32_t n = 0; n < nodes; n++) {
+        bytes[BYTES * n] = (uint8_t)n;
+        bytes[BYTES * n + BALLOT_AT] = 5;
+    }
+    struct td_message m = {.kind = TD_MESSAGE_EPOCH_KNOWN};
+    m.u.epoch_known.ballot = 5;
+    m.u.epoch_known.exclusions = (struct td_bitmap){bytes, nodes * BYTES};
+    node_message(from, &m);
+}
+
 /* view returns the hash of this node's view. */
 static uint64_t view(uint32_t asked)
 {
@@ -485,17 +501,13 @@ static void a_node_that_was_excluded_in_its_pause_does_not_go_on(void **state)
 static void an_excluded_node_does_not_wait_for_a_silent_one(void **state)
 {
     (void)state;
-    const uint8_t bytes[14] = {[6] = 5}; /* node 0, by ballot 5 */
     begin(0);
     c->minor = TD_MINOR_PARTING;
     lose(3);
     call();
     assert_int_equal(node.replies, 0);
     silence(2);
-    struct td_message m = {.kind = TD_MESSAGE_EPOCH_KNOWN};
-    m.u.epoch_known.ballot = 5;
-    m.u.epoch_known.exclusions = (struct td_bitmap){bytes, sizeof bytes};
-    node_message(1, &m);
+    hear_exclusions(1, 1);
     assert_int_equal(node.reply.error, TD_ERR_PARTITIONED);
     node_end();
 }
@@ -505,18 +517,10 @@ static void an_excluded_node_does_not_wait_for_a_silent_one(void **state)
 static void an_excluded_group_asks_for_no_epoch_when_a_node_of_it_is_silent(void **state)
 {
     (void)state;
-    uint8_t bytes[GROUP * 14] = {0};
-    for (uint32_t n = 0; n < GROUP; n++) {
-        bytes[14 * n] = (uint8_t)n;
-        bytes[14 * n + 6] = 5; /* the ballot */
-    }
     node_begin("5", 0, NULL);
     c = node_group(GROUP);
     c->minor = TD_MINOR_PARTING;
-    struct td_message m = {.kind = TD_MESSAGE_EPOCH_KNOWN};
-    m.u.epoch_known.ballot = 5;
-    m.u.epoch_known.exclusions = (struct td_bitmap){bytes, sizeof bytes};
-    node_message(4, &m);
+    hear_exclusions(4, GROUP);
     assert_false(td_communicator_broken(c));
     lose(3);
     call();
@@ -622,13 +626,9 @@ static void without_daemons_that_know_a_shrink_after_a_pause_is_partitioned(void
 static void an_earlier_exclusion_concerns_a_group_that_loses_a_node(void **state)
 {
     (void)state;
-    const uint8_t bytes[14] = {[6] = 5}; /* node 0, by ballot 5 */
     begin(0);
     c->minor = TD_MINOR_PARTING;
-    struct td_message m = {.kind = TD_MESSAGE_EPOCH_KNOWN};
-    m.u.epoch_known.ballot = 5;
-    m.u.epoch_known.exclusions = (struct td_bitmap){bytes, sizeof bytes};
-    node_message(1, &m);
+    hear_exclusions(1, 1);
     assert_false(td_communicator_broken(c));
     td_communicator_lose_node(node.core, c, 3, true, "its daemon was restarted");
     call();

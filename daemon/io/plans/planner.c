@@ -16,7 +16,7 @@ struct td_planner {
     pthread_t thread;
     pthread_mutex_t lock; /* of what follows; never held while a task is being done */
     pthread_cond_t posted, ended_one;
-    struct queue waiting, idle, ended; /* of `idle` nobody waits for the tasks */
+    struct queue waiting, idle, ended; /* `idle` is served when `waiting` is empty */
     bool busy, stopped;
     bool left;       /* the thread was busy when the planner stopped: it still uses this record */
     uv_async_t news; /* `ended` has tasks */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* planner: the thread that calls FFTW's planner, which may take minutes and cannot be interrupted.
- * Tasks are done one by one, in order, and those for which nobody waits after all others; the loop
- * hears of the end of each and never waits.
- * Owns: the thread and its queue. Borrows: tasks, from td_planner_post until `done`. */
+ * Tasks are done one by one, in order, idle ones after all others; the loop hears of the end of
+ * each and never waits. Owns: the thread and its queue. Borrows: tasks, from td_planner_post until
+ * `done`. */
 #ifndef TD_IO_PLANS_PLANNER_H
 #define TD_IO_PLANS_PLANNER_H
 
@@ -21,8 +21,9 @@ struct td_planner;
 /* td_planner_create starts the thread. It returns NULL if memory or threads run out. */
 struct td_planner *td_planner_create(uv_loop_t *uv);
 void td_planner_post(struct td_planner *planner, struct td_planner_task *task);
-/* td_planner_post_idle posts a task for which nobody waits. td_planner_hurry: somebody waits for it
- * now. */
+/* td_planner_post_idle adds a task that is done only when no other task is waiting.
+ * td_planner_hurry puts such a task behind those of td_planner_post, unless it has begun or is
+ * there already. */
 void td_planner_post_idle(struct td_planner *planner, struct td_planner_task *task);
 void td_planner_hurry(struct td_planner *planner, struct td_planner_task *task);
 /* td_planner_stop ends the thread; no `done` follows. It returns false if a task is being done: the

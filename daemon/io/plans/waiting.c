@@ -11,7 +11,6 @@ enum { LOOK_MS = 100 /* between two looks whether the waiters are needed */ };
 /* struct making: a shape whose plan is being made. */
 struct making {
     struct td_planner_task task;
-    bool idle; /* nobody has waited for it yet */
     struct making *next;
     struct td_waiting *waiting;
     struct td_shape shape;
@@ -94,22 +93,19 @@ static void made(void *making)
 }
 
 /* making_of returns the making of a plan, and begins it if it is not under way; NULL if memory runs
- * out. `idle`: nobody waits for the plan yet. */
+ * out. `idle`: no rank waits for the plan, so the planner makes others first. */
 static struct making *making_of(struct td_waiting *w, const struct td_shape *shape, bool idle)
 {
     struct td_planner *planner = td_plans_planner(w->loop->plans);
     struct making *m = w->making;
     while (m && memcmp(&m->shape, shape, sizeof *shape) != 0)
         m = m->next;
-    if (m && m->idle && !idle) {
+    if (m && !idle)
         td_planner_hurry(planner, &m->task);
-        m->idle = false;
-    }
     if (m || !(m = calloc(1, sizeof *m)))
         return m;
     m->task = (struct td_planner_task){.owner = m, .work = make, .done = made};
     m->waiting = w;
-    m->idle = idle;
     m->shape = *shape;
     m->last = &m->first;
     m->next = w->making;
