@@ -76,13 +76,11 @@ static size_t mark_silent(const struct ins_machine *m, json_t *peers)
     return marked;
 }
 
-static void print_head(const struct ins_machine *m, const json_t *all)
+static void print_head(torus_context *c, const json_t *peers, size_t silent)
 {
-    torus_context *c = m->c;
     uint32_t size[TORUS_DIMENSIONS_MAX], place[TORUS_DIMENSIONS_MAX];
     int wrap[TORUS_DIMENSIONS_MAX], dimensions = torus_shape(c, size, wrap);
-    json_t *peers = json_object_get(all, "peers");
-    size_t up = 0, silent = mark_silent(m, peers);
+    size_t up = 0;
     torus_coords(c, place);
     for (size_t i = 0; i < json_array_size(peers); i++)
         up += strcmp(json_string_value(json_object_get(json_array_get(peers, i), "state")), "up") ==
@@ -94,7 +92,9 @@ static void print_head(const struct ins_machine *m, const json_t *all)
     for (int d = 0; d < dimensions; d++)
         printf("%s%u%s", d ? "x" : "", size[d], wrap[d] ? "" : "m");
     printf(": %zu of %zu peers up", up, json_array_size(peers));
-    printf(silent ? ", %zu silent\n" : "\n", silent);
+    if (silent)
+        printf(", %zu silent", silent);
+    putchar('\n');
 }
 
 static void warn(const json_t *operations)
@@ -134,10 +134,11 @@ static void print_status(struct ins_machine *m, json_t *all, bool as_json)
         print_json(all);
         return;
     }
-    print_head(m, all);
+    json_t *peers = json_object_get(all, "peers");
+    size_t silent = mark_silent(m, peers);
+    print_head(m->c, peers, silent);
     ins_machine_print_silent(m);
-    table("PEERS", json_object_get(all, "peers"),
-          (const char *const[]){"node", "state", "endpoint", "error", NULL});
+    table("PEERS", peers, (const char *const[]){"node", "state", "endpoint", "error", NULL});
     table("CLIENTS", json_object_get(all, "clients"),
           (const char *const[]){"node", "pid", "uid", "job", "rank", "program", NULL});
     table("JOBS", json_object_get(all, "jobs"),
