@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "core/membership/communicator_losses.h"
 #include "core/membership/subgroup.h"
+#include "core/recorder.h"
 
 enum { GROUP = 4, MANY = 400 };
 
@@ -496,6 +497,46 @@ static void a_node_outside_of_a_group_does_not_end_it(void **state)
     node_end();
 }
 
+/* latest returns the event of the flight recorder that is `before` the latest one. */
+static const struct td_trace_event *latest(uint64_t before)
+{
+    const struct td_recorder *r = node.core->recorder;
+    return &r->ring[(r->next - 1 - before) & r->mask];
+}
+
+static void record_events(struct td_settings *s)
+{
+    s->trace_events = 64;
+}
+
+static void a_call_that_comes_after_the_loss_is_on_record(void **state)
+{
+    (void)state;
+    node_begin("5", 2, record_events);
+    world = node_group(GROUP);
+    struct td_message m = lost(world);
+    node_message(0, &m);
+    node_call(world, -1);
+    assert_int_equal(node.reply.error, TD_ERR_RANK_FAILED);
+    const struct td_trace_event *failed = latest(0), *returned = latest(1), *called = latest(2);
+    assert_int_equal(called->kind, TD_TRACE_CALL);
+    assert_int_equal(called->call, TD_KIND_BARRIER);
+    assert_int_equal(called->subject, 2);
+    assert_true(called->world == world->instance && called->sequence == 0);
+    assert_int_equal(returned->kind, TD_TRACE_RETURN);
+    assert_int_equal(returned->subject, 2);
+    assert_int_equal(returned->error, -TD_ERR_RANK_FAILED);
+    assert_int_equal(failed->kind, TD_TRACE_FAILED);
+    assert_int_equal(failed->subject, 0);
+    assert_int_equal(failed->a, 0 + 1); /* the node of rank 0 */
+    assert_string_equal(node.core->recorder->failure[0].text, "rank 0 has left");
+    node_call(world, -1); /* the first failure has told it */
+    assert_int_equal(latest(0)->kind, TD_TRACE_RETURN);
+    assert_int_equal(latest(0)->sequence, 1);
+    assert_int_equal(node.core->recorder->failures, 1);
+    node_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -517,6 +558,7 @@ int main(void)
         cmocka_unit_test(a_parent_whose_session_is_new_hears_of_a_loss_again),
         cmocka_unit_test(a_loss_is_told_again_until_the_root_answers),
         cmocka_unit_test(a_node_outside_of_a_group_does_not_end_it),
+        cmocka_unit_test(a_call_that_comes_after_the_loss_is_on_record),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

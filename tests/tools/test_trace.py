@@ -2,6 +2,7 @@
 """torusctl trace: the structure of its files, and what they say of late and dead ranks."""
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -137,6 +138,39 @@ class Trace(unittest.TestCase):
                          {f"rank {rank} ended after its call had failed" for rank in range(1, 5)})
         self.assertEqual(len(self.named(trace, "ERROR: rank ")), 1)
 
+    def test_a_call_that_fails_after_a_death_is_told(self):
+        # both ranks compute before each barrier; rank 1 is killed, most likely while none of them has called
+        socket = self.start("1x2", 2, "sh", "-c", 'echo "$TORUS_SOCKET"; "$0" -1 10 3000; sleep 20', STRAGGLE)
+        socket = socket[:-1] + "0"
+        until, pids, told = time.monotonic() + DEADLINE_S, [], ""
+        while not pids and time.monotonic() < until:
+            pids = [e["pid"] for e in json.loads(self.ask(socket, "--json").stdout or '{"events": []}')["events"]
+                    if e.get("rank") == 1]
+        os.kill(pids[0], signal.SIGKILL)
+        while "ended after its call" not in told and time.monotonic() < until:
+            told = self.ask(socket).stdout
+        found = re.search(r"node 0 +ERROR: barrier (\d+) failed because of rank 1: a rank died or left\n"
+                          r" +began at \d\d:\d\d:\d\d\.\d{6}, failed (?:at once|after [0-9.]+[um]?s; rank 1 had not called); "
+                          r"rank 1 of job \S+ died: process (\d+) on node 1 \(0,1\)\n", told)
+        self.assertTrue(found, told)
+        self.assertEqual(int(found[2]), pids[0])
+        self.assertRegex(told, rf"node 0 +rank 0 +barrier {found[1]}: failed: took ")
+        self.assertRegex(told, rf"node 1 +CULPRIT of barrier {found[1]}: ")
+
+    def test_as_many_lines_are_shown_as_asked(self):
+        socket = self.start("1x2", 2, STRAGGLE, "1", "20", "1")  # 42 calls of two ranks
+        for options, count in (([], 24), (["--lines", "3"], 3), (["--lines", "all"], 84), (["--lines", "1000"], 84)):
+            done = self.ask(socket, *options)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(len(done.stdout.splitlines()), count)
+            left = f"{84 - count} earlier lines are not shown: --lines N, or --lines all\n"
+            self.assertEqual(left in done.stderr, count < 84, done.stderr)
+            self.assertEqual(len(json.loads(self.ask(socket, "--json", *options).stdout)["events"]), count)
+        for wrong in ("0", "-1", "many", "3x", ""):
+            done = self.ask(socket, "--lines", wrong)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("--lines takes a number of lines, or all", done.stderr)
+
     def test_the_latest_calls_are_printed_without_a_file(self):
         socket = self.start("1x2", 2, STRAGGLE, "1", "3", "1")
         done = subprocess.run([CTL, "trace", "--socket", socket, "--timeout", "20"], text=True, capture_output=True,
@@ -193,8 +227,8 @@ class Trace(unittest.TestCase):
             self.assertFalse(os.path.exists(file))
 
     def test_a_file_is_written_once_and_is_json(self):
-        for option in ("--watch", "--json"):
-            done = self.ask("/nowhere", "-o", "x", option)
+        for option in (["--watch"], ["--json"], ["--lines", "3"]):
+            done = self.ask("/nowhere", "-o", "x", *option)
             self.assertEqual(done.returncode, 2)
             self.assertIn("-o writes the timeline, as JSON, once", done.stderr)
 

@@ -14,11 +14,14 @@
 #include "trace_text.h"
 #include "trace_timeline.h"
 
+enum { LINES = 24 };
+
 /* struct wish: what is to be written, and where. */
 struct wish {
     struct ins_selection selection;
     const char *file;
     bool as_json;
+    size_t lines; /* that are shown */
     uint64_t world;
     char job[TD_NAME_MAX];
 };
@@ -30,8 +33,9 @@ static json_t *record_json(const struct td_status_row *row)
     const struct td_row_record *r = &row->u.record;
     if (row->kind != TD_ROW_RECORD)
         return NULL;
-    return json_pack("{s:o s:I s:I}", "job", ins_text(r->job), "instance", (json_int_t)r->instance,
-                     "formed_ns", (json_int_t)r->formed_ns);
+    return json_pack("{s:o s:I s:I s:i}", "job", ins_text(r->job), "instance",
+                     (json_int_t)r->instance, "formed_ns", (json_int_t)r->formed_ns, "size",
+                     (int)r->size);
 }
 
 /* find_job finds the job of that name that formed last (NULL: of any). It returns an exit code. */
@@ -51,6 +55,7 @@ static int find_job(struct ins_machine *m, struct wish *w)
     }
     if (best) {
         w->world = (uint64_t)ins_number(best, "instance");
+        w->selection.size = (uint32_t)ins_number(best, "size");
         snprintf(w->job, sizeof w->job, "%s", ins_string(best, "job"));
         w->selection.job = w->job;
     } else if (w->selection.job) {
@@ -198,7 +203,10 @@ static void show(struct ins_machine *m, const struct wish *w, const struct ins_r
                  const json_t *events, const struct ins_axis *axis)
 {
     if (!w->as_json) {
-        ins_trace_text(events, axis);
+        size_t left = ins_trace_text(events, axis);
+        fflush(stdout);
+        if (left)
+            fprintf(stderr, "%zu earlier lines are not shown: --lines N, or --lines all\n", left);
         return;
     }
     json_t *all = ins_begin(m, 1);
@@ -224,13 +232,15 @@ static int make(struct ins_machine *m, struct wish *w, const struct ins_rings *r
     json_t *state = ins_collect(m);
     w->selection.late = json_object_get(state, "operations");
     w->selection.late_at = tl_now_ns();
+    w->selection.is_whole = json_array_size(m->silent) == 0;
     json_t *events = ins_timeline(r, &w->selection, &zero);
     json_decref(state);
     if (!events) {
         fputs("torusctl trace: out of memory\n", stderr);
         return EXIT_FAILED;
     }
-    struct ins_axis axis = {.now_ns = w->selection.late_at - zero, .begin_ns = begin_of(zero)};
+    struct ins_axis axis = {
+        .now_ns = w->selection.late_at - zero, .begin_ns = begin_of(zero), .lines = w->lines};
     if (!w->file) {
         show(m, w, r, events, &axis);
         json_decref(events);
@@ -273,19 +283,34 @@ static int trace(torus_context *c, const struct ins_choices *o, struct wish *w)
     return code;
 }
 
+/* read_lines reads how many lines are shown: a number of at least 1, or all. */
+static bool read_lines(const char *text, size_t *lines)
+{
+    char *end = NULL;
+    if (strcmp(text, "all") == 0) {
+        *lines = SIZE_MAX;
+        return true;
+    }
+    *lines = strtoull(text, &end, 10);
+    return *text >= '0' && *text <= '9' && !*end && *lines > 0;
+}
+
 static int run(int argc, char **argv)
 {
     struct ins_choices o;
-    struct wish w = {.world = 0};
+    struct wish w = {.lines = LINES};
     char *end = NULL;
     const char *operation = ctl_take_option(&argc, argv, "--operation"), *job = NULL;
+    const char *lines = ctl_take_option(&argc, argv, "--lines");
     w.file = ctl_take_option(&argc, argv, "-o");
     const char *wrong = ins_read_choices(argc, argv, &o, &job);
     if (wrong)
         return ctl_usage("trace", ctl_no_option(wrong));
-    if (w.file && (o.watch || o.as_json))
-        return ctl_usage("trace", "-o writes the timeline, as JSON, once: give it without --json "
-                                  "and --watch, which show the latest calls");
+    if (w.file && (o.watch || o.as_json || lines))
+        return ctl_usage("trace", "-o writes the timeline, as JSON, once: give it without --json, "
+                                  "--watch and --lines, which show the latest calls");
+    if (lines && !read_lines(lines, &w.lines))
+        return ctl_usage("trace", "--lines takes a number of lines, or all");
     w.as_json = o.as_json;
     w.selection.one = operation != NULL;
     w.selection.number = operation ? strtoull(operation, &end, 10) : 0;
@@ -306,11 +331,12 @@ static int run(int argc, char **argv)
 
 const struct ctl_command ctl_command_trace = {
     .name = "trace",
-    .arguments = "[JOB] [--operation N] [-o FILE.json] " INS_ARGUMENTS,
+    .arguments = "[JOB] [--operation N] [--lines N|all] [-o FILE.json] " INS_ARGUMENTS,
     .what = "show the latest calls of a job, also one that is over, or write a timeline of all",
     .options =
         "  JOB                  the job, also one that is over (default: the latest)\n"
         "  --operation N        only the operations of this number (torusctl ops)\n"
+        "  --lines N            show the latest N calls and events (default: 24), or all\n"
         "  -o FILE.json         write all as a timeline, in Chrome's trace format, for Perfetto;\n"
         "                       -: the standard output; without it, print the latest "
         "calls\n" INS_OPTIONS,

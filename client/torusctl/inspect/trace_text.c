@@ -8,8 +8,6 @@
 
 #include "inspect.h"
 
-enum { SHOWN = 24 };
-
 static bool begins(const char *text, const char *beginning)
 {
     return strncmp(text, beginning, strlen(beginning)) == 0;
@@ -29,10 +27,50 @@ static double time_of(const json_t *event)
     return json_number_value(json_object_get(event, "ts"));
 }
 
+static double end_of(const json_t *event)
+{
+    return time_of(event) + json_number_value(json_object_get(event, "dur"));
+}
+
 static int earlier(const void *a, const void *b)
 {
     double x = time_of(*(const json_t *const *)a), y = time_of(*(const json_t *const *)b);
     return (x > y) - (x < y);
+}
+
+static int earlier_end(const void *a, const void *b)
+{
+    double x = end_of(*(const json_t *const *)a), y = end_of(*(const json_t *const *)b);
+    return (x > y) - (x < y);
+}
+
+/* print_failure prints what is known of an operation that has failed: when it began, which ranks
+ * were missing, and the sentence that its ranks have read. */
+static void print_failure(const json_t *event, const struct ins_axis *axis)
+{
+    const json_t *args = json_object_get(event, "args"),
+                 *missing = json_object_get(args, "missing");
+    json_int_t took = ins_number(args, "failed_after_ns");
+    int64_t at = (int64_t)(1e3 * time_of(event)) - took;
+    char clock[40], duration[32] = "", ranks[200] = "";
+    ins_moment(clock, sizeof clock, axis->begin_ns + at, 6);
+    ins_duration(duration, sizeof duration, took);
+    ins_rank_runs(ranks, sizeof ranks, missing);
+    printf("%16s began at %s, failed %s%s", "", clock, took ? "after " : "at once",
+           took ? duration : "");
+    if (ranks[0])
+        printf("; %s %s had not called", ins_rank_word(ranks), ranks);
+    if (*ins_string(args, "sentence"))
+        printf("; %s", ins_string(args, "sentence"));
+    putchar('\n');
+}
+
+/* is_same_operation returns true if two failures, as nodes tell them, are of one operation. */
+static bool is_same_operation(const json_t *a, const json_t *b)
+{
+    const json_t *x = json_object_get(a, "args"), *y = json_object_get(b, "args");
+    return a && b && ins_number(x, "operation") == ins_number(y, "operation") &&
+           ins_number(x, "group") == ins_number(y, "group");
 }
 
 static void print_event(const json_t *event, const struct ins_axis *axis)
@@ -56,31 +94,46 @@ static void print_event(const json_t *event, const struct ins_axis *axis)
         putchar('\n');
 }
 
-/* latest returns the latest events that are shown, in the order of time. The caller owns the list.
- */
-static json_t *latest(const json_t *events)
+/* latest returns the `lines` events that ended last of those that are shown, in the order of their
+ * beginnings, and sets *all to the number of those that are shown. The caller owns the list. */
+static json_t *latest(const json_t *events, size_t lines, size_t *all)
 {
     size_t count = json_array_size(events), shown = 0;
     json_t **list = calloc(count + 1, sizeof *list), *result = json_array();
     for (size_t i = 0; list && i < count; i++)
         if (is_shown(json_array_get(events, i)))
             list[shown++] = json_array_get(events, i);
-    if (list)
-        qsort(list, shown, sizeof *list, earlier);
-    for (size_t i = shown > SHOWN ? shown - SHOWN : 0; i < shown; i++)
+    size_t first = shown > lines ? shown - lines : 0;
+    if (list) {
+        qsort(list, shown, sizeof *list, earlier_end);
+        qsort(list + first, shown - first, sizeof *list, earlier);
+    }
+    for (size_t i = first; i < shown; i++)
         json_array_append(result, list[i]);
     free(list);
+    *all = shown;
     return result;
 }
 
-void ins_trace_text(const json_t *events, const struct ins_axis *axis)
+size_t ins_trace_text(const json_t *events, const struct ins_axis *axis)
 {
-    json_t *list = latest(events);
-    for (size_t i = 0; i < json_array_size(list); i++)
-        print_event(json_array_get(list, i), axis);
+    size_t all = 0;
+    json_t *list = latest(events, axis->lines, &all);
+    const json_t *told = NULL;
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *event = json_array_get(list, i);
+        print_event(event, axis);
+        if (!json_object_get(json_object_get(event, "args"), "failed_after_ns") ||
+            is_same_operation(told, event))
+            continue;
+        print_failure(event, axis);
+        told = event;
+    }
     if (json_array_size(list) == 0)
         puts("no call is on record");
+    size_t left = all - json_array_size(list);
     json_decref(list);
+    return left;
 }
 
 static json_t *event_json(const json_t *event, const struct ins_axis *axis)
@@ -98,7 +151,8 @@ static json_t *event_json(const json_t *event, const struct ins_axis *axis)
 
 json_t *ins_trace_json(const json_t *events, const struct ins_axis *axis)
 {
-    json_t *list = latest(events), *all = json_array();
+    size_t shown = 0;
+    json_t *list = latest(events, axis->lines, &shown), *all = json_array();
     for (size_t i = 0; i < json_array_size(list); i++)
         json_array_append_new(all, event_json(json_array_get(list, i), axis));
     json_decref(list);

@@ -2,6 +2,7 @@
 #include "trace_timeline.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "inspect.h"
@@ -170,6 +171,44 @@ static bool is_told(const struct maker *k, event e)
     return false;
 }
 
+/* remembers returns true if the rings have all events since a time: none has overwritten later
+ * ones.
+ */
+static bool remembers(const struct maker *k, int64_t since)
+{
+    event e = k->r->event, end = e + k->r->count;
+    for (uint32_t n = 0; n < k->r->nodes; n++) {
+        const struct ins_clock_of *c = &k->r->clock[n];
+        if (!c->known || c->recorded <= c->size)
+            continue;
+        while (e < end && (e->node < n || (e->node == n && e->e.number <= c->recorded - c->size)))
+            e++;
+        if (e == end || e->node != n || e->at > since)
+            return false;
+    }
+    return true;
+}
+
+/* missing returns the ranks of the job that had not called an operation of all of them when it
+ * failed on a node, or NULL if that is not known. */
+static json_t *missing(const struct maker *k, event failed)
+{
+    uint32_t size = k->s->size;
+    if (failed->e.group || !k->s->is_whole || !remembers(k, failed->since))
+        return NULL;
+    uint8_t *called = calloc(size + 1, 1);
+    json_t *list = called ? json_array() : NULL;
+    for (event e = k->r->event; called && e < k->r->event + k->r->count; e++)
+        if (e->e.kind == TD_TRACE_CALL && e->e.world == failed->e.world && !e->e.group &&
+            e->e.sequence == failed->e.sequence && e->e.subject < size)
+            called[e->e.subject] = e->at <= failed->at;
+    for (uint32_t r = 0; called && r < size; r++)
+        if (!called[r])
+            json_array_append_new(list, json_integer(r));
+    free(called);
+    return list;
+}
+
 static void put_failure(struct maker *k, event e)
 {
     json_t *a = arguments(k, e);
@@ -178,6 +217,10 @@ static void put_failure(struct maker *k, event e)
     name(k, e, "", operation, sizeof operation);
     if (e->text[0])
         json_object_set_new(a, "sentence", ins_text(e->text));
+    add_number(a, "failed_after_ns", (uint64_t)(e->at - e->since));
+    json_t *ranks = e->at > e->since ? missing(k, e) : NULL;
+    if (ranks)
+        json_object_set_new(a, "missing", ranks);
     if (known)
         add_number(a, "culprit_rank", e->e.subject);
     if (e->e.a)

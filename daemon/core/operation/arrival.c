@@ -381,6 +381,51 @@ static void arrive(struct td_core *core, struct td_client *client, struct td_com
     td_core_queue(core, &o->task);
 }
 
+/* name_culprit names a rank of a group in its job, and its node. It ignores UINT32_MAX. */
+static void name_culprit(const struct td_communicator *c, uint32_t culprit, int64_t *rank,
+                         int64_t *node)
+{
+    uint32_t slot = 0, local = 0;
+    if (culprit >= c->group.size)
+        return;
+    td_group_locate(&c->group, culprit, &slot, &local);
+    *rank = td_communicator_job_rank(c, culprit);
+    *node = c->group.node[slot];
+}
+
+/* lost_culprit sets *rank and *node to the rank or node that a group has lost, if an error tells of
+ * it. It returns false otherwise. */
+static bool lost_culprit(const struct td_communicator *c, td_err error, int64_t *rank,
+                         int64_t *node)
+{
+    bool lost_rank =
+        c->state == TD_COMMUNICATOR_LOST_RANK || c->state == TD_COMMUNICATOR_LOST_RANK_SETTLED;
+    if (error == TD_ERR_NODE_FAILED && c->state == TD_COMMUNICATOR_LOST_NODE)
+        *node = c->lost;
+    else if (error == TD_ERR_RANK_FAILED && lost_rank)
+        name_culprit(c, c->lost, rank, node);
+    else
+        return false;
+    return true;
+}
+
+/* answer_late gives a rank the error of an operation that is over here before the rank has called
+ * it.
+ */
+static void answer_late(struct td_core *core, struct td_client *client, struct td_communicator *c,
+                        const struct td_seat *seat, const struct td_request *q, td_err error,
+                        const char *text)
+{
+    struct td_recording_late late = {.error = error, .rank = TD_NOTE_NONE, .node = TD_NOTE_NONE};
+    if (c->waits && c->waits->error == TD_OK) { /* no operation on this node has failed before */
+        late.text = text;
+        (void)lost_culprit(c, error, &late.rank, &late.node);
+        td_waits_failed(core, c, error, text);
+    }
+    td_recording_late(core, c, seat, q, &late);
+    td_reply_error(core, client->id, q->id, error, text);
+}
+
 void td_arrival_request(struct td_core *core, struct td_client *client, const struct td_request *q)
 {
     struct td_communicator *c = NULL;
@@ -427,13 +472,11 @@ void td_arrival_request(struct td_core *core, struct td_client *client, const st
         seat->next_sequence = sequence + 1;
     client->failed_at = over ? core->now : 0;
     if (ending) { /* the operation ended before the group broke, or was parted */
-        td_reply_error(core, client->id, q->id, ending->error, ending->text);
+        answer_late(core, client, c, seat, q, ending->error, ending->text);
         return;
     }
     if (over) {
-        td_err error = rests ? c->error : TD_ERR_PARTITIONED;
-        td_waits_failed(core, c, error, c->text);
-        td_reply_error(core, client->id, q->id, error, c->text);
+        answer_late(core, client, c, seat, q, rests ? c->error : TD_ERR_PARTITIONED, c->text);
         return;
     }
     if (core->stopping) {
@@ -526,22 +569,12 @@ void td_arrival_culprit(struct td_core *core, const struct td_operation *o, td_e
                         int64_t *rank, int64_t *node)
 {
     const struct td_communicator *c = o->communicator;
-    uint32_t slot = 0, local = 0, culprit = UINT32_MAX;
-    bool lost_rank =
-        c->state == TD_COMMUNICATOR_LOST_RANK || c->state == TD_COMMUNICATOR_LOST_RANK_SETTLED;
-    if (error == TD_ERR_NODE_FAILED && c->state == TD_COMMUNICATOR_LOST_NODE)
-        *node = c->lost;
-    else if (error == TD_ERR_RANK_FAILED && lost_rank)
-        culprit = c->lost;
-    else if (error == TD_ERR_MISMATCH && td_arrival_mismatched(o))
-        culprit = o->greatest.rank; /* other nodes know of calls that agree only */
-    else if (error == TD_ERR_TIMEOUT)
-        culprit = only_absent(core, o);
-    if (culprit >= c->group.size)
+    if (lost_culprit(c, error, rank, node))
         return;
-    td_group_locate(&c->group, culprit, &slot, &local);
-    *rank = td_communicator_job_rank(c, culprit);
-    *node = c->group.node[slot];
+    if (error == TD_ERR_MISMATCH && td_arrival_mismatched(o))
+        name_culprit(c, o->greatest.rank, rank, node); /* others know of calls that agree only */
+    else if (error == TD_ERR_TIMEOUT)
+        name_culprit(c, only_absent(core, o), rank, node);
 }
 
 /* ---- cancellation ---- */

@@ -142,3 +142,38 @@ void td_recording_failed(struct td_core *core, const struct td_operation *o, int
     e->a = (uint64_t)(node + 1);
     td_recorder_fail(core->recorder, e, text);
 }
+
+void td_recording_late(struct td_core *core, const struct td_communicator *c,
+                       const struct td_seat *seat, const struct td_request *q,
+                       const struct td_recording_late *late)
+{
+    struct td_recorder *r = core->recorder;
+    uint64_t waited = q->u.operation.waited_ns;
+    struct td_trace_event e = {.world = c->world,
+                               .group = group_name(c),
+                               .sequence = q->u.operation.sequence + q->u.operation.by_segment,
+                               .call = (uint8_t)q->u.operation.call.kind,
+                               .at = core->now,
+                               .since = core->now - (waited < core->now ? waited : core->now),
+                               .kind = TD_TRACE_CALL,
+                               .subject = td_communicator_job_rank(c, seat->rank),
+                               .a = q->u.operation.by_segment,
+                               .b = seat->pid};
+    if (!r)
+        return;
+    e.number = r->next;
+    *td_recorder_next(r) = e;
+    e.kind = TD_TRACE_RETURN;
+    e.error = (uint16_t) - (int)late->error;
+    e.a = e.b = 0;
+    e.number = r->next;
+    *td_recorder_next(r) = e;
+    if (!late->text)
+        return;
+    e.kind = TD_TRACE_FAILED;
+    e.subject = late->rank >= 0 ? (uint32_t)late->rank : TD_TRACE_NOBODY;
+    e.a = (uint64_t)(late->node + 1);
+    e.number = r->next;
+    *td_recorder_next(r) = e;
+    td_recorder_fail(r, &e, late->text);
+}

@@ -30,4 +30,18 @@ void td_recording_done(struct td_core *core, const struct td_operation *o);
 void td_recording_failed(struct td_core *core, const struct td_operation *o, int64_t rank,
                          int64_t node, const char *text);
 
+/* struct td_recording_late: how an operation ended here before a rank called it. text: the sentence
+ * if the call is the first of its job that failed on this node, else NULL; rank, node: of the
+ * culprit, -1: unknown. */
+struct td_recording_late {
+    td_err error;
+    int64_t rank, node;
+    const char *text;
+};
+
+/* td_recording_late: a local rank called an operation that is over, and gets the error at once. */
+void td_recording_late(struct td_core *core, const struct td_communicator *c,
+                       const struct td_seat *seat, const struct td_request *request,
+                       const struct td_recording_late *late);
+
 #endif
