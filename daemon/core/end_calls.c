@@ -92,7 +92,7 @@ void td_end_calls_request(struct td_core *core, const struct td_client *client,
     } else if (node >= core->options.topology.nodes) {
         td_reply_error(core, client->id, q->id, TD_ERR_INVALID, "the machine has no such node");
     } else if ((why = td_look_why_not(core, node, TD_MINOR_END_CALLS, &error))) {
-        td_reply_error(core, client->id, q->id, error, why);
+        td_reply_no_answer(core, client->id, q->id, error, why);
     } else {
         struct td_message m = {.kind = TD_MESSAGE_END_CALLS};
         m.u.end_calls = end;

@@ -170,6 +170,7 @@ static struct td_row_operation *group_row(struct td_page *p, const struct td_com
                                                  .group = c->index,
                                                  .size = c->group.size,
                                                  .instance = c->instance,
+                                                 .world = c->world,
                                                  .waits_for = TD_NODES_MAX};
     if (!(*bits = td_page_bits(p, c->group.size)))
         return NULL;
@@ -376,7 +377,10 @@ static void record_row(struct td_page *p, const struct td_waits_job *j)
                                .waited_ns = j->ns,
                                .error = j->error,
                                .text = j->text,
-                               .failed_ns = j->error == TD_OK ? 0 : td_page_age(p, j->failed_at)};
+                               .failed_ns = j->error == TD_OK ? 0 : td_page_age(p, j->failed_at),
+                               .died_ns = j->died_at ? td_page_age(p, j->died_at) : 0,
+                               .died_rank = j->died_rank,
+                               .died_pid = j->died_pid};
 }
 
 static void wait_row(struct td_page *p, uint64_t instance, const struct td_wait *w)

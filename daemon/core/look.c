@@ -47,8 +47,8 @@ uint64_t td_look_ticket(struct td_core *core, const struct td_client *client, ui
     uint64_t ticket = ++all->tickets;
     struct td_look *l = &all->look[ticket % TD_LOOKS_MAX];
     if (l->ticket && td_client_find(core, l->client))
-        td_reply_error(core, l->client, l->request, TD_ERR_BUSY,
-                       "later questions have taken the place of this one");
+        td_reply_no_answer(core, l->client, l->request, TD_ERR_BUSY,
+                           "later questions have taken the place of this one");
     *l = (struct td_look){.ticket = ticket,
                           .request = request,
                           .client = client->id,
@@ -78,9 +78,9 @@ void td_look_request(struct td_core *core, const struct td_client *client,
     if (q->u.status.node == 0 || node == core->node)
         td_inspect_reply(core, client, q);
     else if (node >= core->options.topology.nodes)
-        td_reply_error(core, client->id, q->id, TD_ERR_INVALID, "the machine has no such node");
+        td_reply_no_answer(core, client->id, q->id, TD_ERR_INVALID, "the machine has no such node");
     else if ((why = td_look_why_not(core, node, TD_MINOR_LOOK, &error)))
-        td_reply_error(core, client->id, q->id, error, why);
+        td_reply_no_answer(core, client->id, q->id, error, why);
     else
         ask(core, client, node, q);
 }
@@ -118,9 +118,9 @@ static void pass_on(struct td_core *core, uint32_t from, const struct td_message
     if (!td_client_find(core, l->client))
         return;
     if (seen->page.bytes == 0) {
-        td_reply_error(core, l->client, l->request, TD_ERR_INVALID,
-                       td_core_format(core, "%s does not know this section of the status",
-                                      td_core_node_name(core, from)));
+        td_reply_no_answer(core, l->client, l->request, TD_ERR_INVALID,
+                           td_core_format(core, "%s does not know this section of the status",
+                                          td_core_node_name(core, from)));
         return;
     }
     memcpy(bytes, seen->page.bits, seen->page.bytes);

@@ -36,7 +36,9 @@ struct td_note {
     int64_t rank, node;
     uint64_t age_ns; /* JOB_ENDED: since the job formed; FAILED: since the first rank's call */
     td_err error;    /* FAILED; JOB_ENDED: of the first call that failed, or TD_OK */
-    char text[TD_TEXT_MAX]; /* the sentence of the error, or of the death; else "" */
+    /* the sentence of the error, or of the death; JOB_ENDED: of the first death of a rank of this
+     * node, if no call has failed; else "" */
+    char text[TD_TEXT_MAX];
 };
 
 struct td_notes {

@@ -152,6 +152,12 @@ void td_reply_error(struct td_core *core, uint32_t client, uint64_t id, td_err e
     reply_error(core, client, id, error, text);
 }
 
+void td_reply_no_answer(struct td_core *core, uint32_t client, uint64_t id, td_err error,
+                        const char *text)
+{
+    reply_error(core, client, id, error, text)->is_of_question = true;
+}
+
 void td_reply_no_room(struct td_core *core, uint32_t client, uint64_t id, const char *text)
 {
     struct td_reply *r = reply_error(core, client, id, TD_ERR_BUSY, text);

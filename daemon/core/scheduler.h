@@ -46,6 +46,10 @@ struct td_reply *td_reply_new(struct td_core *core, uint32_t client, uint64_t id
 /* td_reply_error sends an error with its sentence. */
 void td_reply_error(struct td_core *core, uint32_t client, uint64_t id, td_err error,
                     const char *text);
+/* td_reply_no_answer sends the error of a question about a node. The log does not take it for a
+ * call that failed. */
+void td_reply_no_answer(struct td_core *core, uint32_t client, uint64_t id, td_err error,
+                        const char *text);
 /* td_reply_refused sends an error for a call that did not count: the client may repeat it. */
 void td_reply_refused(struct td_core *core, uint32_t client, uint64_t id, td_err error,
                       const char *text);

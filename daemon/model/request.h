@@ -266,6 +266,7 @@ struct td_row_operation {
     uint64_t steps_done, steps; /* of the program */
     struct td_bitmap arrived;   /* ranks, as far as this node knows */
     uint64_t instance;          /* of the group */
+    uint64_t world;             /* the instance of its job; 0: an older daemon does not say it */
     uint32_t absents;           /* missing ranks that are described, at most TD_ROW_ABSENTS_MAX: */
     const struct td_row_absent *absent; /* those on this node before others */
     uint32_t waits_for; /* running: the node whose message it waits for, this one if it computes;
@@ -284,6 +285,9 @@ struct td_row_record {
     td_err error;                 /* of the first call that failed, or TD_OK */
     const char *text;
     uint64_t failed_ns; /* age */
+    uint64_t died_ns;   /* age of the first death of a rank of this node; 0: none has died */
+    uint32_t died_rank; /* in the job */
+    uint64_t died_pid;
 };
 
 /* struct td_row_wait: what the ranks of this node waited for a rank (core/membership/waits.h). */
@@ -384,8 +388,10 @@ struct td_reply {
     enum td_reply_kind kind;
     uint64_t id; /* of the request */
     td_err error;
-    const char *text; /* "" when there is no error */
-    bool refused;     /* OPERATION: the call does not count, and may be repeated */
+    const char *text;    /* "" when there is no error */
+    bool refused;        /* OPERATION: the call does not count, and may be repeated */
+    bool is_of_question; /* an error of a question about a node: no call has failed; only inside the
+                            daemon */
     union {
         struct {
             uint32_t node;

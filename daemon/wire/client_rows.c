@@ -65,6 +65,9 @@ static void put_record(const struct td_row_record *r, Torus__Client__RowRecord *
     m->error = r->error;
     m->text = td_wire_string(r->text);
     m->failed_ns = r->failed_ns;
+    m->died_ns = r->died_ns;
+    m->died_rank = r->died_rank;
+    m->died_pid = r->died_pid;
 }
 
 static void put_wait(const struct td_row_wait *r, Torus__Client__RowWait *m)
@@ -128,6 +131,7 @@ static void put_fact(const struct td_row_fact *r, Torus__Client__RowFact *m)
 static void put_operation(const struct td_row_operation *r, Torus__Client__RowOperation *m)
 {
     m->instance = r->instance;
+    m->world = r->world;
     m->job = td_wire_string(r->job);
     m->call = td_wire_string(r->call);
     m->group = r->group;
@@ -292,7 +296,10 @@ static bool get_record(const Torus__Client__RowRecord *m, struct td_row_record *
                                 .ended_ns = m->ended_ns,
                                 .operations = m->operations,
                                 .waited_ns = m->waited_ns,
-                                .failed_ns = m->failed_ns};
+                                .failed_ns = m->failed_ns,
+                                .died_ns = m->died_ns,
+                                .died_rank = m->died_rank,
+                                .died_pid = m->died_pid};
     return td_wire_get_ending(m->error, m->text, &r->error, &r->text);
 }
 
@@ -359,6 +366,7 @@ static bool get_operation(const Torus__Client__RowOperation *m, struct td_wire_m
                                    .steps_done = m->steps_done,
                                    .steps = m->steps,
                                    .instance = m->instance,
+                                   .world = m->world,
                                    .waits_for = m->waits_for ? m->waits_for - 1 : TD_NODES_MAX,
                                    .idle_ns = m->idle_ns};
     return m->waits_for <= TD_NODES_MAX && get_absents(m, memory, r) &&

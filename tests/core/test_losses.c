@@ -3,6 +3,7 @@
 #include "node.h"
 
 #include "base/hash.h"
+#include "core/inspect.h"
 #include "core/membership/communicator_losses.h"
 #include "core/membership/subgroup.h"
 #include "core/recorder.h"
@@ -537,6 +538,26 @@ static void a_call_that_comes_after_the_loss_is_on_record(void **state)
     node_end();
 }
 
+/* list returns the first row of the operations in flight. */
+static struct td_row_operation list(void)
+{
+    static struct td_reply page;
+    assert_true(td_inspect_page(node.core, 1000, true, TD_STATUS_OPERATIONS, 0, &page));
+    assert_int_equal(page.u.status.rows, 1);
+    return page.u.status.row[0].u.operation;
+}
+
+static void an_operation_of_a_subgroup_is_listed_with_its_job(void **state)
+{
+    (void)state;
+    begin(2);
+    node_call(pair, -1);
+    struct td_row_operation row = list();
+    assert_true(row.instance == pair->instance && row.world == world->instance);
+    assert_true(row.instance != row.world);
+    node_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -559,6 +580,7 @@ int main(void)
         cmocka_unit_test(a_loss_is_told_again_until_the_root_answers),
         cmocka_unit_test(a_node_outside_of_a_group_does_not_end_it),
         cmocka_unit_test(a_call_that_comes_after_the_loss_is_on_record),
+        cmocka_unit_test(an_operation_of_a_subgroup_is_listed_with_its_job),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -235,6 +235,21 @@ static void the_end_of_a_job_is_noted(void **state)
     take(TD_NOTE_JOB_ENDED);
     assert_string_equal(note.job, job);
     assert_int_equal(note.error, TD_OK);
+    assert_int_equal(note.rank, 0); /* no call failed here, but a rank died */
+    assert_int_equal(note.node, 0);
+    assert_non_null(strstr(note.text, "rank 0 died 0.000 s before: process "));
+    end();
+}
+
+static void a_job_whose_ranks_leave_ends_without_a_death(void **state)
+{
+    (void)state;
+    node_begin("1", 0, NULL);
+    node_leave(node_group(1));
+    take(TD_NOTE_JOB_FORMED);
+    take(TD_NOTE_JOB_ENDED);
+    assert_int_equal(note.rank, TD_NOTE_NONE);
+    assert_string_equal(note.text, "");
     end();
 }
 
@@ -268,6 +283,7 @@ int main(void)
         cmocka_unit_test(a_process_that_has_called_again_since_its_failure_dies),
         cmocka_unit_test(a_process_that_ends_long_after_its_call_failed_dies),
         cmocka_unit_test(the_end_of_a_job_is_noted),
+        cmocka_unit_test(a_job_whose_ranks_leave_ends_without_a_death),
         cmocka_unit_test(notes_without_room_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

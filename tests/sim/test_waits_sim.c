@@ -26,6 +26,8 @@ static struct {
     uint64_t ns[RANKS][TD_KIND_MAX], last[RANKS][TD_KIND_MAX], pid[RANKS];
     uint32_t node[RANKS], records, over;
     td_err error;
+    uint32_t deaths, died_rank;
+    uint64_t died_pid;
     char text[TD_TEXT_MAX];
     struct td_row_absent absent[TD_ROW_ABSENTS_MAX * RANKS];
     uint32_t absents;
@@ -48,6 +50,11 @@ static void look(const struct td_status_row *row)
         CHECK(strcmp(row->u.record.job, "job") == 0 && row->u.record.size == RANKS);
         seen.records++;
         seen.over += row->u.record.ended_ns > 0;
+        if (row->u.record.died_ns) {
+            seen.deaths++;
+            seen.died_rank = row->u.record.died_rank;
+            seen.died_pid = row->u.record.died_pid;
+        }
         if (row->u.record.error != TD_OK) {
             seen.error = row->u.record.error;
             snprintf(seen.text, sizeof seen.text, "%s", row->u.record.text);
@@ -212,6 +219,7 @@ static void dead_rank(uint64_t seed)
     expect_about(seen.ns[LATE_RANK][TD_KIND_BARRIER], (RANKS - 1) * 5 * SECOND);
     CHECK(seen.records == td_sim_nodes(sim) && seen.over == seen.records);
     CHECK(seen.error == TD_ERR_RANK_FAILED && strstr(seen.text, "rank 5"));
+    CHECK(seen.deaths == 1 && seen.died_rank == LATE_RANK); /* the others ended after their error */
     job_world_end(sim);
 }
 
@@ -327,6 +335,7 @@ static void first_call_after_a_death_is_the_failure(void **unused)
     td_sim_run(sim, SECOND);
     ask(sim, TD_STATUS_WAITS);
     CHECK(seen.error == TD_OK);
+    CHECK(seen.deaths == 1 && seen.died_rank == LATE_RANK && seen.died_pid);
     job_call(&job, 0, &barrier, 0, false);
     td_sim_run(sim, SECOND);
     job_expect(&job, 0, TD_ERR_RANK_FAILED, "rank 5");

@@ -257,6 +257,8 @@ static struct td_row_operation some_operation(void)
                                    .running = below(2),
                                    .steps_done = wide(),
                                    .steps = wide(),
+                                   .instance = draw(),
+                                   .world = draw(),
                                    .waits_for = (uint32_t)below(TD_NODES_MAX + 1),
                                    .idle_ns = wide()};
     static struct td_row_absent pool[4][TD_ROW_ABSENTS_MAX];
@@ -344,7 +346,10 @@ static struct td_status_row some_row(void)
                                               .waited_ns = wide(),
                                               .error = some_error(),
                                               .text = text(200),
-                                              .failed_ns = wide()};
+                                              .failed_ns = wide(),
+                                              .died_ns = wide(),
+                                              .died_rank = wide32(),
+                                              .died_pid = wide()};
         break;
     case TD_ROW_WAIT:
         row.u.wait = (struct td_row_wait){.instance = draw(),

@@ -190,6 +190,7 @@ static void same_operation(const struct td_row_operation *a, const struct td_row
     SAME(steps);
     same_set(&a->arrived, &b->arrived);
     SAME(instance);
+    SAME(world);
     SAME(waits_for);
     SAME(idle_ns);
     SAME(absents);
@@ -218,6 +219,9 @@ static void same_record(const struct td_row_record *a, const struct td_row_recor
     SAME(error);
     SAME_TEXT(text);
     SAME(failed_ns);
+    SAME(died_ns);
+    SAME(died_rank);
+    SAME(died_pid);
 }
 
 static void same_wait(const struct td_row_wait *a, const struct td_row_wait *b)

@@ -50,14 +50,14 @@ static json_t *operation_json(const struct td_row_operation *r)
     json_t *absents = json_array();
     for (uint32_t i = 0; i < r->absents; i++)
         json_array_append_new(absents, absent_json(&r->absent[i]));
-    return json_pack("{s:o s:i s:I s:o s:s s:I s:I s:I s:o s:o s:o s:I s:I s:I}", "job",
+    return json_pack("{s:o s:i s:I s:o s:s s:I s:I s:I s:o s:o s:o s:I s:I s:I s:I}", "job",
                      ins_text(r->job), "group", (int)r->group, "sequence", (json_int_t)r->sequence,
                      "kind", ins_text(r->call), "phase", r->running ? "running" : "waiting",
                      "age_ns", (json_int_t)r->age_ns, "step", (json_int_t)r->steps_done, "steps",
                      (json_int_t)r->steps, "arrived", ins_ranks(&r->arrived, r->size, true),
                      "missing", ins_ranks(&r->arrived, r->size, false), "absent", absents,
                      "instance", (json_int_t)r->instance, "waits_for", (json_int_t)r->waits_for,
-                     "idle_ns", (json_int_t)r->idle_ns);
+                     "idle_ns", (json_int_t)r->idle_ns, "job_instance", (json_int_t)r->world);
 }
 
 json_t *ins_state_json(const struct td_status_row *row)

@@ -70,6 +70,14 @@ json_t *ins_merge_jobs(const json_t *rows)
 
 /* ---- operations ---- */
 
+bool ins_is_operation_of(const json_t *operation, const char *job, json_int_t instance)
+{
+    if (ins_number(operation, "job_instance"))
+        return ins_number(operation, "job_instance") == instance;
+    return strcmp(ins_string(operation, "job"), job) == 0 &&
+           (ins_number(operation, "group") != 0 || ins_number(operation, "instance") == instance);
+}
+
 static bool is_shrink(const json_t *row)
 {
     return strcmp(ins_string(row, "kind"), "shrink") == 0;
@@ -151,6 +159,8 @@ static void merge(json_t *to, const json_t *row)
         json_object_set(to, "phase", json_object_get(row, "phase"));
     if (ins_number(row, "age_ns") > ins_number(to, "age_ns"))
         json_object_set(to, "age_ns", json_object_get(row, "age_ns"));
+    if (!ins_number(to, "job_instance"))
+        json_object_set(to, "job_instance", json_object_get(row, "job_instance"));
     json_object_set_new(to, "step", json_integer(ins_number(to, "step") + ins_number(row, "step")));
     json_object_set_new(to, "steps",
                         json_integer(ins_number(to, "steps") + ins_number(row, "steps")));

@@ -4,6 +4,7 @@
 #define TORUSCTL_INSPECT_MERGE_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
 /* ins_merge_jobs returns one row of each job, with the ranks that any node knows of. */
 json_t *ins_merge_jobs(const json_t *rows);
@@ -11,5 +12,9 @@ json_t *ins_merge_jobs(const json_t *rows);
  * A missing rank is described by its own node, if that has answered. Steps are those of all nodes
  * together. */
 json_t *ins_merge_operations(const json_t *rows);
+/* ins_is_operation_of returns true if an operation is of the job with this name and instance, or of
+ * a group of its ranks. The daemons of older releases do not say the job of a group: then the name
+ * decides. */
+bool ins_is_operation_of(const json_t *operation, const char *job, json_int_t instance);
 
 #endif

@@ -11,13 +11,6 @@
 
 enum { SHOWN = 4 /* operations, and ranks of each */ };
 
-/* is_of returns true if an operation is of a job. A subgroup has an instance of its own. */
-static bool is_of(const json_t *operation, const char *job, json_int_t instance)
-{
-    return strcmp(ins_string(operation, "job"), job) == 0 &&
-           (ins_number(operation, "group") != 0 || ins_number(operation, "instance") == instance);
-}
-
 static int older(const void *a, const void *b)
 {
     json_int_t x = ins_number(*(json_t *const *)a, "age_ns"),
@@ -34,7 +27,7 @@ json_t *ins_present(struct ins_machine *m, const char *job, json_int_t instance)
     size_t count = json_array_size(all), found = 0;
     json_t **item = calloc(count + 1, sizeof *item);
     for (size_t i = 0; item && i < count; i++)
-        if (is_of(json_array_get(all, i), job, instance))
+        if (ins_is_operation_of(json_array_get(all, i), job, instance))
             item[found++] = json_array_get(all, i);
     if (item)
         qsort(item, found, sizeof *item, older);

@@ -16,12 +16,13 @@ static json_t *row_json(const struct td_status_row *row)
     const struct td_row_record *r = &row->u.record;
     const struct td_row_wait *w = &row->u.wait;
     if (row->kind == TD_ROW_RECORD)
-        return json_pack("{s:o s:I s:I s:i s:I s:I s:I s:i s:o s:I}", "job", ins_text(r->job),
-                         "uid", (json_int_t)r->uid, "instance", (json_int_t)r->instance, "size",
-                         (int)r->size, "formed_ns", (json_int_t)r->formed_ns, "ended_ns",
-                         (json_int_t)r->ended_ns, "waited_ns", (json_int_t)r->waited_ns, "error",
-                         (int)r->error, "text", ins_text(r->text), "failed_ns",
-                         (json_int_t)r->failed_ns);
+        return json_pack(
+            "{s:o s:I s:I s:i s:I s:I s:I s:i s:o s:I s:I s:i s:I}", "job", ins_text(r->job), "uid",
+            (json_int_t)r->uid, "instance", (json_int_t)r->instance, "size", (int)r->size,
+            "formed_ns", (json_int_t)r->formed_ns, "ended_ns", (json_int_t)r->ended_ns, "waited_ns",
+            (json_int_t)r->waited_ns, "error", (int)r->error, "text", ins_text(r->text),
+            "failed_ns", (json_int_t)r->failed_ns, "died_ns", (json_int_t)r->died_ns, "died_rank",
+            (int)r->died_rank, "died_pid", (json_int_t)r->died_pid);
     if (row->kind == TD_ROW_WAIT)
         return json_pack("{s:I s:i s:i s:s s:I s:I s:I s:I}", "instance", (json_int_t)w->instance,
                          "rank", (int)w->rank, "node", (int)w->node, "kind", td_kind_name(w->kind),
@@ -88,8 +89,19 @@ static json_t *sorted(const json_t *list)
     return result;
 }
 
+/* note_death makes the first death of a job that of a row, if that one is earlier: "death". */
+static void note_death(json_t *record, const json_t *row)
+{
+    json_int_t age = ins_number(row, "died_ns");
+    if (age > ins_number(json_object_get(record, "death"), "age_ns"))
+        json_object_set_new(
+            record, "death",
+            json_pack("{s:I s:O s:O s:O}", "age_ns", age, "rank", json_object_get(row, "died_rank"),
+                      "node", json_object_get(row, "at"), "pid", json_object_get(row, "died_pid")));
+}
+
 /* join_records makes the record of a job that of all nodes: the job is over when it is over on all
- * of them, and the first failure is the earliest. */
+ * of them, and the first failure and the first death are the earliest. */
 static void join_records(json_t *record, const json_t *rows)
 {
     for (size_t i = 0; i < json_array_size(rows); i++) {
@@ -104,6 +116,7 @@ static void join_records(json_t *record, const json_t *rows)
             json_object_set(record, "error", json_object_get(row, "error"));
             json_object_set(record, "text", json_object_get(row, "text"));
         }
+        note_death(record, row);
     }
 }
 
@@ -261,6 +274,11 @@ json_t *ins_record(struct ins_machine *m, const char *command, const char *job)
         json_object_set_new(record, "unix_ns", json_integer(now));
         json_object_set_new(record, "node", json_integer(torus_node(m->c)));
         json_object_set(record, "silent", m->silent);
+        if (!json_object_get(record, "death"))
+            json_object_set_new(record, "death", json_null());
+        json_object_del(record, "died_ns");
+        json_object_del(record, "died_rank");
+        json_object_del(record, "died_pid");
         json_object_del(record, "instance");
         json_object_del(record, "at");
         json_incref(record);
@@ -275,13 +293,18 @@ json_t *ins_record(struct ins_machine *m, const char *command, const char *job)
     return record;
 }
 
-/* moment writes how long ago something was, and the clock then. */
-static void moment(char *text, size_t bytes, const json_t *record, const char *key)
+/* ago writes how long ago something was, and the clock then. */
+static void ago(char *text, size_t bytes, const json_t *record, json_int_t ns)
 {
     char age[32], clock[40];
-    ins_duration(age, sizeof age, ins_number(record, key));
-    ins_moment(clock, sizeof clock, ins_number(record, "unix_ns") - ins_number(record, key), 3);
+    ins_duration(age, sizeof age, ns);
+    ins_moment(clock, sizeof clock, ins_number(record, "unix_ns") - ns, 3);
     snprintf(text, bytes, "%s ago, at %s", age, clock);
+}
+
+static void moment(char *text, size_t bytes, const json_t *record, const char *key)
+{
+    ago(text, bytes, record, ins_number(record, key));
 }
 
 void ins_record_print_job(const json_t *record)
@@ -305,6 +328,18 @@ void ins_record_print_failure(const json_t *record)
         return;
     moment(text, sizeof text, record, "failed_ns");
     printf("the first call failed %s: %s\n", text, ins_string(record, "text"));
+}
+
+void ins_record_print_death(const json_t *record)
+{
+    const json_t *death = json_object_get(record, "death");
+    char text[80], named[32];
+    snprintf(named, sizeof named, "rank %lld ", (long long)ins_number(death, "rank"));
+    if (!json_is_object(death) || strstr(ins_string(record, "text"), named))
+        return;
+    ago(text, sizeof text, record, ins_number(death, "age_ns"));
+    printf("rank %lld died %s: process %lld on node %lld\n", (long long)ins_number(death, "rank"),
+           text, (long long)ins_number(death, "pid"), (long long)ins_number(death, "node"));
 }
 
 int ins_record_run(int argc, char **argv, ins_record_fn *show)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* records: what the daemons have recorded of a job, also of one that is over: which ranks made
- * others wait, and the first call that failed. */
+ * others wait, the first call that failed, and the first rank that died. */
 #ifndef TORUSCTL_INSPECT_RECORDS_H
 #define TORUSCTL_INSPECT_RECORDS_H
 
@@ -16,6 +16,8 @@ json_t *ins_record(struct ins_machine *m, const char *command, const char *job);
  * first failure, if there was one. */
 void ins_record_print_job(const json_t *record);
 void ins_record_print_failure(const json_t *record);
+/* ins_record_print_death prints which rank died first, if the first failure does not name it. */
+void ins_record_print_death(const json_t *record);
 
 typedef void ins_record_fn(const json_t *record);
 /* ins_record_run runs a command whose argument is a job: it prints the record as JSON, or by

@@ -22,7 +22,6 @@ struct wish {
     const char *file;
     bool as_json;
     size_t lines; /* that are shown */
-    uint64_t world;
     char job[TD_NAME_MAX];
 };
 
@@ -54,7 +53,7 @@ static int find_job(struct ins_machine *m, struct wish *w)
             best = row;
     }
     if (best) {
-        w->world = (uint64_t)ins_number(best, "instance");
+        w->selection.world = (uint64_t)ins_number(best, "instance");
         w->selection.size = (uint32_t)ins_number(best, "size");
         snprintf(w->job, sizeof w->job, "%s", ins_string(best, "job"));
         w->selection.job = w->job;
@@ -272,7 +271,7 @@ static int trace(torus_context *c, const struct ins_choices *o, struct wish *w)
     ins_machine_begin(&m, c, o->timeout_s, o->here);
     m.compact = o->watch;
     int code = find_job(&m, w);
-    if (code == EXIT_WELL && !ins_rings_read(&m, w->world, &rings)) {
+    if (code == EXIT_WELL && !ins_rings_read(&m, w->selection.world, &rings)) {
         fprintf(stderr, "torusctl trace: %s\n", ctl_error(c));
         code = EXIT_FAILED;
     }

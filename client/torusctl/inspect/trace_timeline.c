@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "inspect.h"
+#include "merge.h"
 #include "model/call.h"
 #include "model/program.h"
 #include "trace_chrome.h"
@@ -410,7 +411,7 @@ json_t *ins_timeline(const struct ins_rings *r, const struct ins_selection *s, i
     {
         bool wanted = !s->one || (uint64_t)ins_number(operation, "sequence") == s->number;
         bool begun = s->late_at - ins_number(operation, "age_ns") >= *zero;
-        if (wanted && begun && strcmp(ins_string(operation, "job"), s->job) == 0)
+        if (wanted && begun && ins_is_operation_of(operation, s->job, (json_int_t)s->world))
             put_absent(&k, operation);
     }
     return chrome_end(&k.c);

@@ -8,9 +8,10 @@
 /* struct ins_selection: the job, and which of its operations. */
 struct ins_selection {
     const char *job;
-    uint32_t size; /* of the job, in ranks */
-    bool is_whole; /* all nodes have told their events */
-    bool one;      /* only the operation `number` */
+    uint64_t world; /* its instance */
+    uint32_t size;  /* of the job, in ranks */
+    bool is_whole;  /* all nodes have told their events */
+    bool one;       /* only the operation `number` */
     uint64_t number;
     const json_t *late; /* operations in flight, as torusctl ops merges them (collect.h), or NULL */
     int64_t late_at;    /* when they were read, CLOCK_MONOTONIC */

@@ -51,6 +51,7 @@ static void show(const json_t *record)
     ins_record_print_failure(record);
     if (ins_number(record, "error") == TORUS_OK)
         puts("no call has failed");
+    ins_record_print_death(record);
     print_named(record);
     ins_present_print(json_object_get(record, "in_flight"));
     print_worst(record);

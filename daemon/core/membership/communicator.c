@@ -104,6 +104,13 @@ static void note_job(struct td_core *core, const struct td_communicator *c, enum
     note->age_ns = core->now - c->waits->formed_at;
     note->error = c->waits->error;
     snprintf(note->text, sizeof note->text, "%s", c->waits->text);
+    if (c->waits->error != TD_OK || !c->waits->died_at)
+        return;
+    note->rank = c->waits->died_rank;
+    note->node = core->node;
+    snprintf(note->text, sizeof note->text, "rank %u died %.3f s before: process %llu on %s",
+             c->waits->died_rank, 1e-9 * (double)(core->now - c->waits->died_at),
+             (unsigned long long)c->waits->died_pid, td_core_node_name(core, core->node));
 }
 
 struct td_communicator *td_communicator_create(struct td_core *core, uint64_t instance,
@@ -450,6 +457,8 @@ void td_communicator_seat_lost(struct td_core *core, struct td_communicator *c,
         died && c->index == 0 ? td_communicator_note(core, c, TD_NOTE_RANK_DIED) : NULL;
     if (died && c->index == 0)
         record_death(core, c, seat);
+    if (died && c->index == 0 && !seat->after_error)
+        td_waits_died(core, c, seat);
     if (note) {
         note->rank = rank;
         note->node = core->node;

@@ -122,6 +122,16 @@ void td_waits_failed(struct td_core *core, struct td_communicator *c, td_err err
     snprintf(j->text, sizeof j->text, "%s", text);
 }
 
+void td_waits_died(struct td_core *core, struct td_communicator *c, const struct td_seat *seat)
+{
+    struct td_waits_job *j = c->waits;
+    if (!j || j->died_at)
+        return;
+    j->died_at = core->now;
+    j->died_rank = td_communicator_job_rank(c, seat->rank);
+    j->died_pid = seat->pid;
+}
+
 void td_waits_segment(struct td_core *core, struct td_communicator *c)
 {
     struct td_charge charge = {0};

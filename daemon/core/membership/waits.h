@@ -7,11 +7,11 @@
  * of all nodes are the sums of the job. Calls of a segment are counted there (segment/segment.h);
  * their sums are added when the segment is closed.
  *
- * A record has the name of its job and the first failure of a call. It outlives its job: a new job
- * takes the place of the one that ended first.
- * Owns: TD_WAITS_JOBS_MAX records, in one allocation of fixed size. Borrows: nothing.
- * Invariant: a record with groups is not replaced. A row of many is replaced by another rank's only
- * if it is the least of its neighbours. Pure: no I/O, clock, or globals. */
+ * A record has the name of its job, the first failure of a call, and the first death of a rank. It
+ * outlives its job: a new job takes the place of the one that ended first. Owns: TD_WAITS_JOBS_MAX
+ * records, in one allocation of fixed size. Borrows: nothing. Invariant: a record with groups is
+ * not replaced. A row of many is replaced by another rank's only if it is the least of its
+ * neighbours. Pure: no I/O, clock, or globals. */
 #ifndef TD_CORE_MEMBERSHIP_WAITS_H
 #define TD_CORE_MEMBERSHIP_WAITS_H
 
@@ -42,6 +42,9 @@ struct td_waits_job {
     td_err error;        /* of the first operation that failed, or TD_OK */
     td_time failed_at;
     char text[TD_TEXT_MAX];
+    td_time died_at; /* when the first rank of this node died; 0: none has */
+    uint32_t died_rank;
+    uint64_t died_pid;
     struct td_wait row[TD_WAITS_ROWS];
 };
 
@@ -65,6 +68,9 @@ void td_waits_place(struct td_communicator *c, uint32_t rank, uint32_t kind);
 /* td_waits_failed notes an operation that ended with an error; the first one stays. */
 void td_waits_failed(struct td_core *core, struct td_communicator *c, td_err error,
                      const char *text);
+/* td_waits_died notes that the process of a rank of this node has ended without leaving the job,
+ * and not because a call of it had failed; the first death stays. */
+void td_waits_died(struct td_core *core, struct td_communicator *c, const struct td_seat *seat);
 /* td_waits_segment adds the sums of a group's segment, which is about to be closed. */
 void td_waits_segment(struct td_core *core, struct td_communicator *c);
 

@@ -60,9 +60,10 @@ static void note_end(struct td_events *e, uint64_t now_ns, const struct td_note 
     char time[32];
     print_seconds(n->age_ns, time, sizeof time);
     if (n->error == TD_OK)
-        td_log_rated_with(&e->jobs, now_ns, TD_LOG_INFO, f,
-                          "job %s of user %llu ended here after %s: no call failed", n->job,
-                          (unsigned long long)n->uid, time);
+        td_log_rated_with(
+            &e->jobs, now_ns, TD_LOG_INFO, f, "job %s of user %llu ended here after %s: %s%s",
+            n->job, (unsigned long long)n->uid, time,
+            n->text[0] ? "no call of its ranks here failed, but " : "no call failed", n->text);
     else
         td_log_rated_with(&e->jobs, now_ns, TD_LOG_INFO, f,
                           "job %s of user %llu ended here after %s; its first call that failed: %s",
@@ -101,7 +102,7 @@ void td_events_note(struct td_events *e, uint64_t now_ns, const struct td_note *
 void td_events_reply(struct td_events *e, uint64_t now_ns, uint64_t pid, uint64_t uid,
                      const struct td_reply *r)
 {
-    bool failed = r->error != TD_OK && concerns_operator(r->error);
+    bool failed = r->error != TD_OK && !r->is_of_question && concerns_operator(r->error);
     struct td_log_fields f = td_log_no_fields;
     if (failed && is_new(e, now_ns, td_hash_bytes(r->text, strlen(r->text)))) {
         f.error = td_events_error_name(r->error);

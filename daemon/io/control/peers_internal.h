@@ -64,7 +64,7 @@ struct td_peer {
     struct td_channel *express_in; /* its tree messages arrive on it, too */
     uv_timer_t retry;
     unsigned retry_ms;
-    td_time up_at;
+    td_time up_at;                              /* when the link came up last; 0: it never was */
     struct td_unacknowledged unacknowledged;    /* encoded tree messages */
     struct td_early_messages early;             /* from the peer */
     struct td_delayed *delayed, **delayed_last; /* delayed packets, in order */

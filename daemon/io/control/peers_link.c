@@ -42,16 +42,15 @@ static void complain(const struct td_peer *p, const char *text)
 static void link_up(struct td_peer *p)
 {
     struct td_log_fields about = about_node(p->node);
+    bool again = p->up_at != 0;
     p->up = true;
     uv_timer_stop(&p->retry);
     p->up_at = td_loop_now();
     p->peers->up++;
     p->text[0] = p->refusal[0] = '\0';
     if (p->told_down)
-        td_log_rated_with(&p->log, p->up_at, TD_LOG_INFO, &about,
-                          "link to node %u is up again: "
-                          "node %u is up",
-                          p->node, p->node);
+        td_log_rated_with(&p->log, p->up_at, TD_LOG_INFO, &about, "link to node %u is up%s",
+                          p->node, again ? " again" : "");
     else
         td_log_rated_with(&p->peers->first_log, p->up_at, TD_LOG_INFO, &about,
                           "link to node %u is established", p->node);

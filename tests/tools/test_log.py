@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the logs of two daemons say of links, of ranks that die, and of questions about a dead node."""
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+CTL, TORUSD, LATE = (os.path.abspath(sys.argv.pop(1)) for _ in range(3))
+DEADLINE_S = 60
+
+
+class Log(unittest.TestCase):
+    def setUp(self):
+        place = tempfile.TemporaryDirectory(prefix="torus.")
+        self.addCleanup(place.cleanup)
+        self.folder = place.name
+        for node in range(2):
+            with open(self.path(f"c{node}"), "w", encoding="utf-8") as config:
+                config.write(f"[node]\nsocket = {self.path(f's{node}')}\ncoordinates = {node}\n"
+                             f"state_directory = {self.folder}\n[torus]\nshape = 2\n[peers]\nendpoints =\n"
+                             f"  ipc://{self.path('p0')}\n  ipc://{self.path('p1')}\n"
+                             "[security]\ninsecure = yes\n[fft]\neffort = estimate\n")
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def daemon(self, node):
+        with open(self.path(f"log{node}"), "a", encoding="utf-8") as log:
+            process = subprocess.Popen([TORUSD, "--config", self.path(f"c{node}")], stdout=log, stderr=log)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.wait(node, f"serving node {node} on ")
+        return process
+
+    def log(self, node):
+        with open(self.path(f"log{node}"), encoding="utf-8") as log:
+            return log.read()
+
+    def wait(self, node, pattern):
+        """Waits for a line of a log."""
+        until = time.monotonic() + DEADLINE_S
+        while not re.search(pattern, self.log(node), re.MULTILINE):
+            self.assertLess(time.monotonic(), until, f"no {pattern} in:\n{self.log(node)}")
+            time.sleep(0.02)
+
+    def ctl(self, command, *options):
+        return subprocess.run([CTL, command, "--socket", self.path("s0"), *options], text=True, capture_output=True,
+                              timeout=DEADLINE_S)
+
+    def test_a_link_is_up_again_only_if_it_was_up(self):
+        self.daemon(0)
+        self.wait(0, "no link to node 1 yet: ")
+        second = self.daemon(1)
+        self.wait(0, "link to node 1 is up$")
+        second.kill()
+        self.wait(0, "link to node 1 is down: ")
+        self.assertNotIn("again", self.log(0))
+        self.daemon(1)
+        self.wait(0, "link to node 1 is up again$")
+
+    def test_questions_about_a_dead_node_leave_no_line(self):
+        self.daemon(0)
+        second = self.daemon(1)
+        self.wait(0, "link to node 1 is (up|established)$")
+        second.kill()
+        self.wait(0, "link to node 1 is down: ")
+        until, said = time.monotonic() + DEADLINE_S, ""
+        while "is not connected" not in said:  # the daemon gives the link up after a while
+            self.assertLess(time.monotonic(), until, said)
+            said = self.ctl("status").stdout
+        self.assertEqual(self.ctl("ping", "1", "--count", "1").returncode, 1)
+        self.ctl("ops")
+        self.assertNotIn("NODE_FAILED", self.log(0))
+        self.assertNotIn("told to process", self.log(0))
+
+    def test_the_end_of_a_job_tells_the_death(self):
+        self.daemon(0)
+        self.daemon(1)
+        ranks = []
+        for node in range(2):
+            environment = {**os.environ, "TORUS_SOCKET": self.path(f"s{node}"), "TORUS_JOB": "heat", "TORUS_SIZE": "2",
+                           "TORUS_RANK": str(node)}
+            # rank 0 joins, and calls when its standard input ends; rank 1 calls at once
+            ranks.append(subprocess.Popen([LATE], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                          stderr=subprocess.DEVNULL))
+            self.addCleanup(ranks[node].wait)
+            self.addCleanup(ranks[node].kill)
+            self.addCleanup(ranks[node].stdin.close)
+            self.addCleanup(ranks[node].stdout.close)
+        self.wait(1, "job heat of user [0-9]+ formed: 2 ranks$")
+        os.kill(ranks[1].pid, signal.SIGSTOP)  # it may have called
+        os.kill(ranks[0].pid, signal.SIGKILL)
+        self.wait(0, f"rank 0 of job heat died: process {ranks[0].pid} on node 0 ")
+        self.wait(0, r"job heat of user [0-9]+ ended here after [0-9.]+ s"
+                     r"(: no call of its ranks here failed, but rank 0 died [0-9.]+ s before: process "
+                     rf"{ranks[0].pid} on node 0 \(0\)|; its first call that failed: rank 0 of job heat died: .*)$")
+        self.assertNotIn("no call failed", self.log(0))
+        said = self.ctl("why", "heat", "--here").stdout
+        self.assertRegex(said, rf"(?m)^(no call has failed\nrank 0 died .* ago, at .*: process {ranks[0].pid} on node 0"
+                               r"|the first call failed .*: rank 0 of job heat died: .*)$")
+
+
+if __name__ == "__main__":
+    unittest.main()
