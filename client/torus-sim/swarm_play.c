@@ -101,7 +101,6 @@ static void ask_for_group(struct swarm *s, uint32_t number, uint32_t member)
     q.u.make.number = number;
     q.u.make.members = p->size;
     q.u.make.member = p->member;
-    p->seat[member].refused = false;
     p->seat[member].making = td_sim_request(s->sim, process_of(s, &p->seat[member])->client, &q);
 }
 
@@ -138,8 +137,8 @@ static void make_group(struct swarm *s, uint32_t parent)
     s->report->groups++;
 }
 
-/* is_busy returns true if a process has requests without reply, or a group still to make: the
- * others may wait for it there. */
+/* is_busy returns true if a process has requests without reply: the others may wait for it there.
+ */
 static bool is_busy(struct swarm *s, uint32_t process)
 {
     for (uint32_t k = 0; k < s->parties; k++)
@@ -147,7 +146,7 @@ static bool is_busy(struct swarm *s, uint32_t process)
             const struct swarm_seat *seat = &s->party[k].seat[i];
             if (seat->process != process)
                 continue;
-            if (seat->making || seat->shrinking || seat->refused)
+            if (seat->making || seat->shrinking)
                 return true;
             for (uint32_t o = 0; o < s->party[k].operations; o++)
                 if (s->party[k].operation[o].part[i].request)
@@ -341,9 +340,6 @@ static void issue_some(struct swarm *s, uint32_t percent)
     for (uint32_t k = 0; k < s->parties; k++) {
         struct swarm_party *p = &s->party[k];
         for (uint32_t i = 0; i < p->size; i++)
-            if (p->seat[i].refused && can_act(s, &s->party[p->parent].seat[p->member[i]]))
-                ask_for_group(s, k, i);
-        for (uint32_t i = 0; i < p->size; i++)
             if (p->seat[i].again && can_act(s, &p->seat[i]) && swarm_below(s, 100) < percent)
                 call_shrink(s, &p->seat[i]);
         if (!p->instance || p->operations == 0)
@@ -457,7 +453,6 @@ static void receive(void *me, uint32_t client, const struct td_reply *r)
                     take_group(s, p, i, r);
                 else
                     swarm_judge(s, p, NULL, r, "the making of a group");
-                seat->refused = r->error == TD_ERR_NO_MEMORY && p->member;
                 return;
             }
             if (seat->shrinking == r->id) {
@@ -557,8 +552,7 @@ static bool unanswered(struct swarm *s, char *text, size_t size)
             const struct swarm_process *q = process_of(s, seat);
             if (!q || q->dead || td_sim_closed(s->sim, q->client))
                 continue;
-            if (seat->making || seat->shrinking || (seat->again && can_act(s, seat)) ||
-                (seat->refused && can_act(s, &s->party[p->parent].seat[p->member[i]]))) {
+            if (seat->making || seat->shrinking || (seat->again && can_act(s, seat))) {
                 snprintf(text, size, "the %s of member %u of a group of %u",
                          seat->shrinking || seat->again ? "shrink" : "making", i, p->size);
                 return true;

@@ -33,7 +33,6 @@ struct swarm_seat {
     uint32_t group;             /* its daemon's number */
     uint32_t next;              /* the call that it makes next */
     uint64_t making, shrinking; /* requests without reply */
-    bool refused;               /* its daemon had no memory to make the group */
     bool again;                 /* its shrink ended, and it is to call again */
     bool has, left, told;       /* told: of the end of a shrink */
     td_err end;                 /* of the shrink */

@@ -32,6 +32,15 @@ void td_core_free(struct td_core *core, void *memory)
     td_arena_free_later(core->arena, memory);
 }
 
+char *td_core_copy_text(struct td_core *core, const char *text)
+{
+    size_t bytes = strlen(text) + 1;
+    char *copy = td_arena_alloc(core->arena, bytes);
+    if (copy)
+        memcpy(copy, text, bytes);
+    return copy;
+}
+
 const char *td_core_format(struct td_core *core, const char *format, ...)
 {
     char *text = td_core_pad(core, TD_TEXT_MAX);

@@ -122,6 +122,9 @@ struct td_message_join {
     uint64_t granted;   /* the instance that the join was granted to last; 0: none */
     uint32_t granter;   /* the node that kept the list of jobs then */
     struct td_terms terms; /* of the node; empty: 4.1, whose handshake has compared them */
+    td_err refused;        /* not TD_OK: the node does not admit the rank, and all ranks of the job
+                            * are to hear why. Older registries ignore it, and get no grant */
+    const char *refusal;   /* the sentence that goes with it */
 };
 
 /* Node > registry: a process withdraws its join; the job has not formed yet. */

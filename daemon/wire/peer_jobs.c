@@ -19,6 +19,8 @@ void td_wire_put_join(const struct td_message_join *f, struct td_wire_form *form
     m->epoch = f->epoch;
     m->granted = f->granted;
     m->granter = f->granter;
+    m->refused = f->refused;
+    m->refusal = td_wire_string(f->refusal);
     m->n_settings = td_wire_put_terms(&f->terms.list[TD_TERMS_SETTINGS], &m->settings);
     m->n_costs = td_wire_put_terms(&f->terms.list[TD_TERMS_COSTS], &m->costs);
     m->n_methods = td_wire_put_terms(&f->terms.list[TD_TERMS_METHODS], &m->methods);
@@ -38,6 +40,7 @@ bool td_wire_get_join(const Torus__Peer__Join *m, struct td_message_join *f)
     f->granted = m->granted;
     f->granter = m->granter;
     return td_wire_get_name(m->name, &f->name) &&
+           td_wire_get_ending(m->refused, m->refusal, &f->refused, &f->refusal) &&
            td_wire_get_terms(m->settings, m->n_settings, &f->terms.list[TD_TERMS_SETTINGS]) &&
            td_wire_get_terms(m->costs, m->n_costs, &f->terms.list[TD_TERMS_COSTS]) &&
            td_wire_get_terms(m->methods, m->n_methods, &f->terms.list[TD_TERMS_METHODS]);

@@ -119,13 +119,13 @@ static void groups_of_a_process_and_of_a_user_are_limited(void **state)
     }
     make_group(c, 7);
     assert_int_equal(node.reply.error, TD_ERR_BUSY);
-    assert_non_null(strstr(node.text, "this process is in 8 groups, the maximum"));
+    assert_non_null(strstr(node.text, "on node 0 is in 8 groups, the maximum"));
     node.core->settings.client_groups_max = 1000;
-    for (uint64_t i = 7; i < 22; i++) {
+    for (uint64_t i = 8; i < 23; i++) {
         make_group(c, i);
         assert_int_equal(node.reply.kind, TD_REPLY_JOINED);
     }
-    make_group(c, 22);
+    make_group(c, 23);
     assert_int_equal(node.reply.error, TD_ERR_BUSY);
     assert_non_null(strstr(node.text, "user 1000 has 23 groups and joins"));
     assert_non_null(strstr(node.text, "[limits] groups or share"));

@@ -65,6 +65,8 @@ static const struct field of_join[] = {
     F(join, epoch),
     F(join, granted),
     F(join, granter),
+    ENDING(join, refused),
+    TEXT(join, refusal),
     TERMS(settings, TD_TERMS_SETTINGS),
     TERMS(costs, TD_TERMS_COSTS),
     TERMS(methods, TD_TERMS_METHODS),

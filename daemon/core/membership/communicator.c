@@ -37,17 +37,39 @@ static void free_arrays(struct td_core *core, struct td_communicator *c)
     td_core_free(core, c->member);
 }
 
+/* build_tree builds the group and its tree. It returns false if memory runs out. */
+static bool build_tree(struct td_core *core, struct td_group *g, struct td_tree *tree,
+                       const uint32_t *rank_node, uint32_t size)
+{
+    if (td_group_build(g, core->arena, rank_node, size) != TD_OK)
+        return false;
+    td_err error =
+        core->fabric->routed
+            ? td_planes_best(tree, core->arena, &core->options.topology, g->node, g->slots)
+            : td_tree_heap(tree, core->arena, g->slots);
+    return error == TD_OK;
+}
+
+uint32_t td_communicator_above(struct td_core *core, const uint32_t *rank_node, uint32_t size)
+{
+    struct td_group g = {0};
+    struct td_tree tree = {0};
+    uint32_t above = core->node;
+    if (build_tree(core, &g, &tree, rank_node, size)) {
+        uint32_t slot = td_group_slot(&g, core->node);
+        above = slot == tree.root ? core->node : g.node[tree.parent[slot]];
+    }
+    td_tree_free(&tree, core->arena);
+    td_group_free(&g, core->arena);
+    return above;
+}
+
 /* find_place builds the group and its tree, and finds this node's place in both. */
 static bool find_place(struct td_core *core, struct td_communicator *c, const uint32_t *rank_node,
                        uint32_t size)
 {
     struct td_group *g = &c->group;
-    if (td_group_build(g, core->arena, rank_node, size) != TD_OK)
-        return false;
-    td_err error = core->fabric->routed ? td_planes_best(&c->tree, core->arena,
-                                                         &core->options.topology, g->node, g->slots)
-                                        : td_tree_heap(&c->tree, core->arena, g->slots);
-    if (error != TD_OK)
+    if (!build_tree(core, g, &c->tree, rank_node, size))
         return false;
     c->closed = td_planes_closed(&core->options.topology, g->node, g->slots);
     c->slot = td_group_slot(g, core->node);
@@ -187,6 +209,11 @@ static struct td_gone *obtain_gone(struct td_core *core, uint64_t instance)
 void td_communicator_note_gone(struct td_core *core, uint64_t instance)
 {
     (void)obtain_gone(core, instance);
+}
+
+void td_communicator_note_refused(struct td_core *core, uint64_t instance, td_err error)
+{
+    obtain_gone(core, instance)->refused = error;
 }
 
 const struct td_gone *td_communicator_gone(const struct td_core *core, uint64_t instance)

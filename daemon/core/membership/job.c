@@ -62,7 +62,9 @@ static void ask(struct td_core *core, struct td_join *j, bool is_reminder)
                                       .epoch = core->epochs->known,
                                       .granted = j->granted,
                                       .granter = j->granter,
-                                      .terms = core->joins->terms}};
+                                      .terms = core->joins->terms,
+                                      .refused = j->over ? TD_ERR_BUSY : TD_OK,
+                                      .refusal = j->over}};
     td_join_transition(j, TD_JOIN_SEND);
     j->again_at = td_core_after(core, core->settings.progress_timeout_ns);
     td_core_alarm(core, j->again_at);
@@ -86,7 +88,9 @@ static void drop_join(struct td_core *core, struct td_join *j)
     *link = j->next;
     note_grant(core, j->granted);
     td_link_unwatch(core, j->registry);
-    td_account_drop(core, j->account, TD_HOLD_GROUPS, 1);
+    if (!j->over)
+        td_account_drop(core, j->account, TD_HOLD_GROUPS, 1);
+    td_core_free(core, j->over);
     td_account_close(core, j->account);
     td_join_transition(j, TD_JOIN_END);
     td_core_free(core, j);
@@ -131,19 +135,41 @@ static const char *check_join(struct td_core *core, const struct td_client *clie
         return td_core_format(
             core, "a process can be in at most %d jobs at a time: call torus_leave first",
             TD_CLIENT_RANKS_MAX);
-    /* the job will make a group here */
+    *error = TD_OK;
+    return NULL;
+}
+
+/* check_share returns NULL, or a sentence on the limit that another join would exceed: the job
+ * makes a group here. */
+static const char *check_share(struct td_core *core, const struct td_client *client)
+{
     const char *share = td_account_refuses(core, client->account, TD_HOLD_GROUPS, 1);
-    if (!share)
-        share = td_account_refuses(core, client->account, TD_HOLD_MEMORY, 1);
-    *error = share ? TD_ERR_BUSY : TD_OK;
-    return share;
+    return share ? share : td_account_refuses(core, client->account, TD_HOLD_MEMORY, 1);
+}
+
+/* start_join makes the record of a join, without its request, or returns NULL if memory runs out.
+ */
+static struct td_join *start_join(struct td_core *core, const struct td_client *client)
+{
+    const char *over = check_share(core, client);
+    struct td_join *j = td_arena_alloc(core->arena, sizeof *j);
+    if (j && over && !(j->over = td_core_copy_text(core, over))) {
+        td_core_free(core, j);
+        return NULL;
+    }
+    if (!j)
+        return NULL;
+    j->account = td_account_open(core, client->uid); /* the client's: it exists */
+    if (!j->over)
+        td_account_add(core, j->account, TD_HOLD_GROUPS, 1);
+    return j;
 }
 
 void td_job_request(struct td_core *core, struct td_client *client, const struct td_request *q)
 {
     td_err error = TD_OK;
     const char *wrong = check_join(core, client, q, &error);
-    struct td_join *j = wrong ? NULL : td_arena_alloc(core->arena, sizeof *j);
+    struct td_join *j = wrong ? NULL : start_join(core, client);
     if (!j) {
         td_reply_error(core, client->id, q->id, wrong ? error : TD_ERR_NO_MEMORY,
                        wrong ? wrong : "the daemon has no memory left: raise [limits] memory");
@@ -154,8 +180,6 @@ void td_job_request(struct td_core *core, struct td_client *client, const struct
     j->client = client->id;
     j->request = q->id;
     j->uid = client->uid;
-    j->account = td_account_open(core, client->uid); /* the client's: it exists */
-    td_account_add(core, j->account, TD_HOLD_GROUPS, 1);
     j->pid = client->pid;
     snprintf(j->name, sizeof j->name, "%s", q->u.join.name);
     j->size = q->u.join.size;
@@ -528,7 +552,7 @@ static void drop_formings(struct td_core *core, uint32_t from)
 static bool grant(struct td_core *core, uint32_t from, uint64_t instance, uint64_t token)
 {
     struct td_join *j = find_join(core, token);
-    if (!j || j->registry != from || j->refused != TD_OK)
+    if (!j || j->registry != from || j->refused != TD_OK || j->over)
         return false;
     if (j->granted != instance)
         note_grant(core, j->granted);

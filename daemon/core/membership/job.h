@@ -37,6 +37,8 @@ struct td_join {
     td_time again_at;   /* when it is sent once more */
     td_time expires_at; /* 2 s after the registry should have answered */
     td_err refused;     /* not TD_OK: why it gets no rank; the answer is due */
+    char *over;         /* the sentence on the limit of this node that it exceeds, or NULL. The
+                         * registry refuses the whole job, with this sentence */
 };
 
 enum { TD_GRANTS_MAX = 4 * TD_FORMING_MAX };

@@ -161,8 +161,8 @@ static const struct td_label job_states[] = {
     [TD_JOB_FORMING] = {"forming", "Not all ranks have joined."},
     [TD_JOB_REFUSING] =
         {"refusing",
-         "The registry has no memory for the job, or its nodes differ in what they must "
-         "share: the joins are being refused."},
+         "The registry has no memory for the job, its nodes differ in what they must share, or "
+         "one of them is at a limit: the joins are being refused."},
     [TD_JOB_GRANTING] = {"granting", "All ranks have joined. The registry asks the nodes whether "
                                      "the joins may become ranks of this instance."},
     [TD_JOB_ANNOUNCING] = {"announcing", "The membership is being sent to the job's first node."},
@@ -173,7 +173,8 @@ static const struct td_label job_states[] = {
 
 static const struct td_label job_events[] = {
     [TD_JOB_DIFFER] =
-        {"differ", "The last rank has joined, or has left, and the nodes of the others differ."},
+        {"differ", "The last rank has joined, or has left, and the nodes of the others differ, or do "
+                   "not admit them."},
     [TD_JOB_LACK_MEMORY] = {"lack memory", "The last rank has joined, but there is no memory."},
     [TD_JOB_ASK] = {"ask", "The last rank has joined, and all ranks have their numbers."},
     [TD_JOB_LOSE_JOIN] = {"lose join", "A join was withdrawn or not granted, or its node is lost."},

@@ -302,11 +302,11 @@ static uint32_t ranks_on(const struct td_job *job, uint32_t node)
     return ranks;
 }
 
-/* why_refused returns the sentence for all joins of a job whose nodes differ, or for which the
+/* why_refused returns the sentence for all joins of a job that cannot form, or for which the
  * registry has no memory. */
 static const char *why_refused(struct td_core *core, const struct td_job *job, td_err *error)
 {
-    *error = job->refusal ? TD_ERR_MISMATCH : TD_ERR_NO_MEMORY;
+    *error = job->refusal ? job->refusal_error : TD_ERR_NO_MEMORY;
     return job->refusal ? job->refusal : no_memory(core);
 }
 
@@ -319,19 +319,19 @@ static bool told(const struct td_job *job)
     return false;
 }
 
-/* copy_text returns a copy of a sentence, or NULL if memory runs out. */
-static char *copy_text(struct td_core *core, const char *text)
+/* keep_refusal keeps the first reason why a job cannot form: all ranks hear of it when the last one
+ * has joined. It returns false if memory runs out. */
+static bool keep_refusal(struct td_core *core, struct td_job *job, td_err error, const char *text)
 {
-    size_t bytes = strlen(text) + 1;
-    char *copy = td_arena_alloc(core->arena, bytes);
-    if (copy)
-        memcpy(copy, text, bytes);
-    return copy;
+    if (job->refusal)
+        return true;
+    job->refusal_error = error;
+    job->refusal = td_core_copy_text(core, text);
+    return job->refusal;
 }
 
 /* compare_terms compares the terms of a join with those of the job, which are those of the first
- * node that told any. If they differ, all ranks hear of it when the last one has joined. It returns
- * false if memory runs out. */
+ * node that told any. It returns false if memory runs out. */
 static bool compare_terms(struct td_core *core, struct td_job *job, uint32_t node,
                           const struct td_message_join *m, bool *differs)
 {
@@ -349,9 +349,20 @@ static bool compare_terms(struct td_core *core, struct td_job *job, uint32_t nod
         job->terms->node = job->entry[0].node; /* it has the same terms */
     const char *text = td_job_terms_compare(core, job->terms, job->name, node, &m->terms);
     *differs = text != NULL;
-    if (text && !job->refusal)
-        job->refusal = copy_text(core, text);
-    return !text || job->refusal;
+    return !text || keep_refusal(core, job, TD_ERR_MISMATCH, text);
+}
+
+/* check_join keeps the reason why a job cannot form with a join, if it cannot. It returns false if
+ * memory runs out. */
+static bool check_join(struct td_core *core, struct td_job *job, uint32_t node,
+                       const struct td_message_join *m, bool *differs)
+{
+    if (!compare_terms(core, job, node, m, differs))
+        return false;
+    if (m->refused == TD_OK)
+        return true;
+    *differs = true;
+    return keep_refusal(core, job, m->refused, m->refusal);
 }
 
 /* compare_again is called when a rank has left a job that forms. Without ranks that differ, the job
@@ -477,7 +488,7 @@ static void join(struct td_core *core, uint32_t node, const struct td_message_jo
         error = TD_ERR_NO_MEMORY;
     }
     bool differs = false;
-    if (job && !wrong && !compare_terms(core, job, node, m, &differs)) {
+    if (job && !wrong && !check_join(core, job, node, m, &differs)) {
         error = TD_ERR_NO_MEMORY;
         wrong = no_memory(core);
     }

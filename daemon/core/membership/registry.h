@@ -30,12 +30,14 @@ struct td_job {
         uint64_t token, pid;
         uint32_t node, rank, asked; /* asked: the rank that the join asks for, UINT32_MAX: any */
         bool gone;                  /* the rank has left, or its node is lost */
-        bool differs;               /* the node's terms are not those of the job */
+        bool differs;               /* the job cannot form with it: the node's terms are not those
+                                     * of the job, or the node does not admit it */
         bool granted, denied;       /* in GRANTING: the answer of the node */
         uint16_t minor;             /* version of the peer protocol at the node */
     } * entry;                      /* [size] */
     struct td_job_terms *terms;     /* that its nodes share (job_terms.h); NULL: not known */
-    char *refusal;           /* how nodes differ, if ranks of such nodes have joined, or NULL */
+    char *refusal;           /* why the job cannot form, if joins of that kind have come, or NULL */
+    td_err refusal_error;    /* that goes with it */
     uint32_t asked, granted; /* in GRANTING: entries */
     /* from GRANTING on: the membership, which goes to the node of slot 0 */
     uint32_t *rank_node;

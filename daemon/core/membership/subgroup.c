@@ -91,15 +91,26 @@ static void doubt_silent(struct td_core *core, struct td_communicator *c,
     }
 }
 
+/* locate returns the nodes of some ranks of the parent group, or NULL if memory runs out. */
+static uint32_t *locate(struct td_core *core, const struct td_communicator *parent,
+                        const uint64_t *members, uint32_t size)
+{
+    uint32_t *rank_node = td_arena_alloc(core->arena, size * sizeof *rank_node);
+    for (uint32_t i = 0; rank_node && i < size; i++) {
+        uint32_t slot = 0, local = 0;
+        td_group_locate(&parent->group, (uint32_t)members[i], &slot, &local);
+        rank_node[i] = parent->group.node[slot];
+    }
+    return rank_node;
+}
+
 static struct td_communicator *make(struct td_core *core, const struct td_communicator *parent,
                                     uint64_t instance, const uint64_t *members, uint32_t size)
 {
-    uint32_t *rank_node = td_arena_alloc(core->arena, size * sizeof *rank_node);
+    uint32_t *rank_node = locate(core, parent, members, size);
     uint32_t *member = td_arena_alloc(core->arena, size * sizeof *member);
-    for (uint32_t i = 0; rank_node && member && i < size; i++) {
-        uint32_t slot = 0, local = 0, rank = (uint32_t)members[i];
-        td_group_locate(&parent->group, rank, &slot, &local);
-        rank_node[i] = parent->group.node[slot];
+    for (uint32_t i = 0; member && i < size; i++) {
+        uint32_t rank = (uint32_t)members[i];
         member[i] = parent->member ? parent->member[rank] : rank;
     }
     struct td_communicator *c = NULL;
@@ -123,15 +134,62 @@ static struct td_communicator *make(struct td_core *core, const struct td_commun
 
 /* check_share returns NULL, or a sentence on the limit that another group would exceed. */
 static const char *check_share(struct td_core *core, const struct td_client *client,
-                               const struct td_communicator *parent)
+                               const struct td_communicator *parent, const struct td_seat *seat)
 {
     if (client->groups >= core->settings.client_groups_max)
         return td_core_format(core,
-                              "this process is in %u groups, the maximum: free some with "
-                              "torus_group_free, or raise [limits] groups_per_process",
-                              client->groups);
+                              "rank %u of job %s on node %u is in %u groups, the maximum: free "
+                              "some with torus_group_free, or raise [limits] groups_per_process",
+                              td_communicator_job_rank(parent, seat->rank), parent->name,
+                              core->node, client->groups);
     const char *share = td_account_refuses(core, parent->account, TD_HOLD_GROUPS, 1);
     return share ? share : td_account_refuses(core, parent->account, TD_HOLD_MEMORY, 1);
+}
+
+/* refused returns the error with which this node has refused to make a group, or TD_OK. It is known
+ * for longer than the sentence, and why_forgotten returns another one. */
+static td_err refused(const struct td_core *core, uint64_t instance)
+{
+    const struct td_gone *gone = td_communicator_gone(core, instance);
+    return gone ? gone->refused : TD_OK;
+}
+
+static const char *why_forgotten(struct td_core *core)
+{
+    return td_core_format(core,
+                          "node %u has refused to make the group, with many others: it is at "
+                          "[limits] groups, groups_per_process or memory",
+                          core->node);
+}
+
+/* is_never_made returns true if no operation of a group completed here, and none ever will. */
+static bool is_never_made(const struct td_core *core, uint64_t instance)
+{
+    return refused(core, instance) != TD_OK ||
+           td_endings_find(core, instance, TD_ENDING_NEVER_MADE);
+}
+
+/* refuse_group refuses to make a group: no node waits for this one any more. The nodes below it in
+ * the group's tree hear of it when they call, those above it from its parent. That one hears of it
+ * now, or, if it has not made the group yet, when its ranks have called. */
+static void refuse_group(struct td_core *core, const struct td_client *client,
+                         const struct td_communicator *parent, const struct td_request *q,
+                         uint64_t instance, td_err error, const char *text)
+{
+    const struct td_message m = {
+        .kind = TD_MESSAGE_RANK_LOST,
+        .instance = instance,
+        .group = TD_GROUP_MADE,
+        .u.rank_lost = {.rank = UINT32_MAX, .error = error, .text = text}};
+    td_reply_error(core, client->id, q->id, error, text);
+    td_communicator_note_refused(core, instance, error);
+    td_endings_note(core, instance, TD_ENDING_OF_CREATION, error, text);
+    uint32_t *rank_node = locate(core, parent, q->u.make.member, q->u.make.members);
+    uint32_t above = rank_node ? td_communicator_above(core, rank_node, q->u.make.members)
+                               : core->node;
+    td_core_free(core, rank_node);
+    if (above != core->node)
+        td_session_send(core, above, &m);
 }
 
 /* is_refused answers the creation of a group that the other ranks do not wait for any more, and
@@ -143,14 +201,17 @@ static bool is_refused(struct td_core *core, const struct td_client *client,
     bool gone = td_communicator_is_gone(core, instance);
     if (!ending && gone)
         ending = td_endings_find(core, instance, 0);
+    td_err error = refused(core, instance);
     bool late = gone && core->settings.tuning.flood;
     if (ending)
         td_reply_error(core, client->id, q->id, ending->error, ending->text);
+    else if (error != TD_OK)
+        td_reply_error(core, client->id, q->id, error, why_forgotten(core));
     else if (late)
         td_reply_error(core, client->id, q->id, TD_ERR_TIMEOUT,
                        "this rank called too late: the other ranks no longer wait for it to create "
                        "the group");
-    return ending || late;
+    return ending || error != TD_OK || late;
 }
 
 /* refuse_lost answers the creation of a group with a lost rank, and returns true. If the group is
@@ -196,17 +257,17 @@ void td_subgroup_make(struct td_core *core, struct td_client *client, const stru
     c = td_communicator_find(core, instance, TD_GROUP_MADE);
     if (!c && is_refused(core, client, q, instance))
         return;
-    const char *share = c ? NULL : check_share(core, client, parent);
+    const char *share = c ? NULL : check_share(core, client, parent, seat);
     if (share) {
-        td_reply_error(core, client->id, q->id, TD_ERR_BUSY, share);
+        refuse_group(core, client, parent, q, instance, TD_ERR_BUSY, share);
         return;
     }
     if (!c && !(c = make(core, parent, instance, q->u.make.member, q->u.make.members))) {
-        td_reply_error(core, client->id, q->id, TD_ERR_NO_MEMORY,
-                       td_core_format(core,
-                                      "node %u has no memory for another group: raise [limits] "
-                                      "memory",
-                                      core->node));
+        refuse_group(core, client, parent, q, instance, TD_ERR_NO_MEMORY,
+                     td_core_format(core,
+                                    "node %u has no memory for another group: raise [limits] "
+                                    "memory",
+                                    core->node));
         return;
     }
     (void)td_communicator_joined(core, c, client->id, q->id, own);
@@ -253,6 +314,10 @@ static struct td_message_rank_lost ending_of(struct td_core *core, const struct 
     if (ending)
         return (struct td_message_rank_lost){
             .rank = UINT32_MAX, .error = ending->error, .text = ending->text};
+    td_err error = refused(core, m->instance);
+    if (error != TD_OK)
+        return (struct td_message_rank_lost){
+            .rank = UINT32_MAX, .error = error, .text = why_forgotten(core)};
     if (over)
         return (struct td_message_rank_lost){
             .rank = UINT32_MAX,
@@ -281,7 +346,7 @@ static void list_good(const struct td_core *core, uint64_t instance,
 {
     static const uint8_t none[TD_GROUP_OPERATIONS_MAX / 8];
     const struct td_gone *gone = td_communicator_gone(core, instance);
-    if (td_endings_find(core, instance, TD_ENDING_NEVER_MADE)) {
+    if (is_never_made(core, instance)) {
         lost->good = (struct td_bitmap){none, sizeof none};
     } else if (gone && core->settings.tuning.flood) {
         lost->good_first = gone->good_first;
@@ -299,15 +364,16 @@ void td_subgroup_unknown(struct td_core *core, uint32_t from, const struct td_me
      * block takes other links and may come first. */
     bool early = m->group == TD_GROUP_MADE || m->kind == TD_MESSAGE_FLOOD;
     bool over = !early || td_communicator_is_gone(core, m->instance);
-    bool refused = early && td_endings_find(core, m->instance, TD_ENDING_OF_CREATION);
+    bool ended = early && (refused(core, m->instance) != TD_OK ||
+                           td_endings_find(core, m->instance, TD_ENDING_OF_CREATION));
     bool cancels = m->kind == TD_MESSAGE_APPEAL && m->u.appeal.error == TD_ERR_CANCELLED;
-    if (cancels && early && !over && !refused) { /* the root hears of it when the group is made */
+    if (cancels && early && !over && !ended) { /* the root hears of it when the group is made */
         td_endings_appeal(core, m->instance, m->sequence, TD_ERR_CANCELLED, m->u.appeal.text);
         return;
     }
     /* its sender has waited until a time limit, or knows that a rank is lost */
     bool gone = m->kind == TD_MESSAGE_RANK_GONE, late = gone || m->kind == TD_MESSAGE_APPEAL;
-    bool never = td_endings_find(core, m->instance, TD_ENDING_NEVER_MADE);
+    bool never = is_never_made(core, m->instance);
     if (m->kind == TD_MESSAGE_WAITING && m->u.waiting.reply_requested && (!over || never) &&
         core->settings.tuning.flood) {
         /* this node has not flooded this operation, and never will */
@@ -329,14 +395,14 @@ void td_subgroup_unknown(struct td_core *core, uint32_t from, const struct td_me
         return;
     }
     bool announces = asks || m->kind == TD_MESSAGE_ARRIVE || m->kind == TD_MESSAGE_FLOOD;
-    bool waits = m->kind == TD_MESSAGE_REPORT || (m->kind == TD_MESSAGE_WAITING && refused);
+    bool waits = m->kind == TD_MESSAGE_REPORT || (m->kind == TD_MESSAGE_WAITING && ended);
     if (!announces && !waits && !late)
         return; /* a job that is unknown here is over: its ranks here have gone */
     if (late && !over && core->settings.tuning.flood)
         td_communicator_note_gone(core, m->instance);
     if (over && m->group == 0)
         td_job_missed(core, m->instance);
-    if (over || late || refused) {
+    if (over || late || ended) {
         answer.kind = TD_MESSAGE_RANK_LOST;
         answer.u.rank_lost = ending_of(core, m, over);
         list_good(core, m->instance, &answer.u.rank_lost);

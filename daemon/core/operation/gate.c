@@ -404,9 +404,9 @@ void td_gate_message(struct td_core *core, struct td_communicator *c, uint32_t f
         if (c->state == TD_COMMUNICATOR_PARTED &&
             (m->kind == TD_MESSAGE_ARRIVE || m->kind == TD_MESSAGE_FLOOD))
             td_parting_tell_end(core, c, from); /* it may have made the group after END came */
-        else if (td_communicator_broken(c) && m->kind == TD_MESSAGE_ARRIVE && m->sequence == 0 &&
-                 c->index == TD_GROUP_MADE)
-            td_communicator_tell_loss(core, c, from);
+        else if (td_communicator_broken(c) && m->sequence == 0 && c->index == TD_GROUP_MADE &&
+                 (m->kind == TD_MESSAGE_ARRIVE || m->kind == TD_MESSAGE_REPORT))
+            td_communicator_tell_loss(core, c, from); /* a node that floods reports first */
         return;
     }
     if (m->sequence >= c->first_sequence + TD_GROUP_OPERATIONS_MAX && is_early(core, from, m))
