@@ -43,10 +43,9 @@ static bool build_tree(struct td_core *core, struct td_group *g, struct td_tree 
 {
     if (td_group_build(g, core->arena, rank_node, size) != TD_OK)
         return false;
-    td_err error =
-        core->fabric->routed
-            ? td_planes_best(tree, core->arena, &core->options.topology, g->node, g->slots)
-            : td_tree_heap(tree, core->arena, g->slots);
+    td_err error = core->fabric->routed ? td_planes_best(tree, core->arena, &core->options.topology,
+                                                         g->node, g->slots)
+                                        : td_tree_heap(tree, core->arena, g->slots);
     return error == TD_OK;
 }
 

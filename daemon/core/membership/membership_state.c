@@ -173,8 +173,9 @@ static const struct td_label job_states[] = {
 
 static const struct td_label job_events[] = {
     [TD_JOB_DIFFER] =
-        {"differ", "The last rank has joined, or has left, and the nodes of the others differ, or do "
-                   "not admit them."},
+        {"differ",
+         "The last rank has joined, or has left, and the nodes of the others differ, or do "
+         "not admit them."},
     [TD_JOB_LACK_MEMORY] = {"lack memory", "The last rank has joined, but there is no memory."},
     [TD_JOB_ASK] = {"ask", "The last rank has joined, and all ranks have their numbers."},
     [TD_JOB_LOSE_JOIN] = {"lose join", "A join was withdrawn or not granted, or its node is lost."},

@@ -176,17 +176,16 @@ static void refuse_group(struct td_core *core, const struct td_client *client,
                          const struct td_communicator *parent, const struct td_request *q,
                          uint64_t instance, td_err error, const char *text)
 {
-    const struct td_message m = {
-        .kind = TD_MESSAGE_RANK_LOST,
-        .instance = instance,
-        .group = TD_GROUP_MADE,
-        .u.rank_lost = {.rank = UINT32_MAX, .error = error, .text = text}};
+    const struct td_message m = {.kind = TD_MESSAGE_RANK_LOST,
+                                 .instance = instance,
+                                 .group = TD_GROUP_MADE,
+                                 .u.rank_lost = {.rank = UINT32_MAX, .error = error, .text = text}};
     td_reply_error(core, client->id, q->id, error, text);
     td_communicator_note_refused(core, instance, error);
     td_endings_note(core, instance, TD_ENDING_OF_CREATION, error, text);
     uint32_t *rank_node = locate(core, parent, q->u.make.member, q->u.make.members);
-    uint32_t above = rank_node ? td_communicator_above(core, rank_node, q->u.make.members)
-                               : core->node;
+    uint32_t above =
+        rank_node ? td_communicator_above(core, rank_node, q->u.make.members) : core->node;
     td_core_free(core, rank_node);
     if (above != core->node)
         td_session_send(core, above, &m);
