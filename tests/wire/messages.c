@@ -65,11 +65,11 @@ static const struct field of_join[] = {
     F(join, epoch),
     F(join, granted),
     F(join, granter),
-    ENDING(join, refused),
-    TEXT(join, refusal),
     TERMS(settings, TD_TERMS_SETTINGS),
     TERMS(costs, TD_TERMS_COSTS),
     TERMS(methods, TD_TERMS_METHODS),
+    ENDING(join, refused),
+    TEXT(join, refusal),
 };
 static const struct field of_unjoin[] = {F(unjoin, token)};
 static const struct field of_refuse[] = {F(refuse, token), FAILURE(refuse, error),
