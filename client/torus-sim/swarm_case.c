@@ -45,13 +45,15 @@ static void draw_faults(struct swarm_case *c, uint64_t *s)
     c->faults = (uint32_t)below(s, 1u + most[below(s, sizeof most)]);
     for (uint32_t i = 0; i < c->faults; i++) {
         struct swarm_fault *f = &c->fault[i];
-        f->kind = (enum swarm_fault_kind)below(s, SWARM_FAULT_KINDS);
+        f->kind = (enum swarm_fault_kind)below(s, SWARM_KINDS_DRAWN);
         f->step = (uint32_t)below(s, c->steps);
         f->delay_ns = below(s, below(s, 2) ? MS : 1000);
         f->duration_ns = draw_duration(s);
         f->node = (uint32_t)below(s, 1 << 16);
         f->other = (uint32_t)below(s, 1 << 16);
         f->set = td_hash_next(s);
+        if (f->kind == SWARM_DAEMON && f->set % 3 == 0)
+            f->kind = SWARM_STOP;
     }
 }
 

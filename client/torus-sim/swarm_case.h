@@ -26,7 +26,8 @@ enum { SWARM_FAULTS_MAX = 12, SWARM_NODES_MAX = 32, SWARM_STEPS_MAX = 60 };
     X(CORRUPT, "corrupt")     /* frames of a link are damaged */                                   \
     X(DUPLICATE, "duplicate") /* frames of a link arrive twice */                                  \
     X(MEMORY, "memory")       /* a daemon gets no memory */                                        \
-    X(COMPUTE, "compute")     /* the computations of a node take long */
+    X(COMPUTE, "compute")     /* the computations of a node take long */                           \
+    X(STOP, "stop")           /* a daemon is asked to stop, and starts again later */
 
 enum swarm_fault_kind {
 #define SWARM_FAULT_VALUE(NAME, name) SWARM_##NAME,
@@ -34,6 +35,7 @@ enum swarm_fault_kind {
 #undef SWARM_FAULT_VALUE
         SWARM_FAULT_KINDS
 };
+enum { SWARM_KINDS_DRAWN = SWARM_STOP /* STOP comes in the place of some DAEMON */ };
 
 /* struct swarm_fault: one fault. Numbers beyond what the kind or the machine has are reduced. */
 struct swarm_fault {

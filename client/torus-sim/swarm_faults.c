@@ -127,6 +127,10 @@ static bool begin_at(struct swarm *s, const struct swarm_fault *f, uint32_t node
         bury(s, node);
         td_sim_kill_node(s->sim, node);
         return true;
+    case SWARM_STOP:
+        bury(s, node);
+        td_sim_stop_node(s->sim, node);
+        return true;
     case SWARM_SILENCE:
         bury(s, node);
         td_sim_freeze_node(s->sim, node);
@@ -230,6 +234,7 @@ static void end(struct swarm *s, const struct swarm_fault *f)
     case SWARM_SILENCE:
         return;
     case SWARM_DAEMON:
+    case SWARM_STOP:
         start(s, node);
         return;
     case SWARM_PAUSE:

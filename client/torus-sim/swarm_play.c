@@ -447,6 +447,8 @@ static void receive(void *me, uint32_t client, const struct td_reply *r)
             const struct swarm_process *q = process_of(s, seat);
             if (!q || q->client != client)
                 continue;
+            if (q->dead) /* its daemon drains */
+                return;
             if (seat->making == r->id) {
                 seat->making = 0;
                 if (r->error == TD_OK)

@@ -34,7 +34,8 @@ enum td_action_kind {
     TD_ACTION_RELEASE_BUFFER,    /* of a received packet */
     TD_ACTION_RELEASE_REGION,    /* unmap: nothing refers to it any more */
     TD_ACTION_CLOSE_SEGMENT,     /* of a group that was local (JOINED): its calls go by request */
-    TD_ACTION_DROP_LINK, /* the far end broke the protocol: end the session; LINK_DOWN follows */
+    TD_ACTION_DROP_LINK, /* the far end broke the protocol, or has said goodbye: end the session;
+                            LINK_DOWN follows */
     TD_ACTION_STOPPED,   /* after STOP: nothing is left to do */
 };
 
@@ -102,6 +103,7 @@ struct td_action {
         struct {
             uint32_t node;
             const char *text;
+            bool goodbye; /* the far daemon has stopped, and broke no rule */
         } drop;
     } u;
 };

@@ -71,10 +71,31 @@ static void print_missing(const struct td_operation *o, char *text, size_t bytes
                  others == 1 ? "" : "s");
 }
 
+/* node_silent names the node that has been silent for longest. */
+static bool node_silent(const struct td_core *core, char *text, size_t bytes)
+{
+    uint32_t node = core->node;
+    td_time most = 0;
+    char age[32];
+    for (uint32_t n = 0; n < core->options.topology.nodes; n++)
+        if (td_health_silence(core, n) > most) {
+            node = n;
+            most = td_health_silence(core, n);
+        }
+    if (most == 0)
+        return false;
+    print_age(most, age, sizeof age);
+    if (most >= TD_BLOCKED_S * (td_time)1000000000)
+        snprintf(text, bytes, "node %u has been silent for %s", node, age);
+    else
+        snprintf(text, bytes, "node %u is silent", node);
+    return true;
+}
+
 static bool node_down(struct td_core *core, char *text, size_t bytes)
 {
     for (uint32_t n = 0; n < core->options.topology.nodes; n++) {
-        const char *why = td_link_why(&core->link[n]);
+        const char *why = td_health_why(core, n);
         if (n == core->node || td_bit(core->settings.absent, n) || !why[0] ||
             td_health_state(core, n) != TD_PEER_DOWN)
             continue;
@@ -89,7 +110,7 @@ bool td_core_blocked(struct td_core *core, td_time now, char *text, size_t bytes
     const struct td_operation *o = oldest(core);
     td_time since = o ? waits_since(o) : 0;
     if (!o || now < since + TD_BLOCKED_S * (td_time)1000000000)
-        return node_down(core, text, bytes);
+        return node_down(core, text, bytes) || node_silent(core, text, bytes);
     char age[32], missing[128];
     print_age(now - since, age, sizeof age);
     if (o->state >= TD_OPERATION_RELEASED) {
@@ -101,4 +122,12 @@ bool td_core_blocked(struct td_core *core, td_time now, char *text, size_t bytes
     snprintf(text, bytes, "an operation of user %llu has waited %s for %s",
              (unsigned long long)o->communicator->uid, age, missing);
     return true;
+}
+
+uint32_t td_core_silent(const struct td_core *core)
+{
+    uint32_t silent = 0;
+    for (uint32_t n = 0; n < core->options.topology.nodes; n++)
+        silent += td_health_silence(core, n) > 0;
+    return silent;
 }

@@ -22,6 +22,7 @@
 #include "core/membership/waits.h"
 #include "core/net/early.h"
 #include "core/net/fabric.h"
+#include "core/net/goodbye.h"
 #include "core/net/health.h"
 #include "core/net/inflight.h"
 #include "core/net/link.h"
@@ -48,6 +49,7 @@ static bool stop_advance(struct td_core *core, struct td_task *task);
 struct core_block {
     struct td_core core; /* the first member, because td_core_destroy frees the block by it */
     struct td_health health;
+    struct td_goodbyes goodbyes;
     struct td_accounts accounts;
     struct td_epochs epochs;
     struct td_clients clients;
@@ -69,6 +71,7 @@ static struct td_core *new_core(void)
         return NULL;
     struct td_core *core = &block->core;
     core->health = &block->health;
+    core->goodbyes = &block->goodbyes;
     core->accounts = &block->accounts;
     core->epochs = &block->epochs;
     core->clients = &block->clients;
@@ -114,13 +117,14 @@ td_err td_core_create(struct td_core **out, const struct td_core_options *option
     /* untouched zeroed pages cost nothing: most links never go down, and have no early messages */
     core->link_text = calloc(options->topology.nodes, TD_LINK_TEXT_MAX);
     core->early = calloc(options->topology.nodes, sizeof *core->early);
+    core->goodbyes->of = calloc(options->topology.nodes, sizeof *core->goodbyes->of);
     core->waits = calloc(TD_WAITS_JOBS_MAX, sizeof *core->waits);
     core->notes = calloc(1, sizeof *core->notes);
     if (options->settings.trace_events)
         core->recorder = calloc(1, td_recorder_bytes(options->settings.trace_events));
     if (!core->arena || !core->pad || !core->link || !core->link_text || !core->early ||
-        !core->waits || !core->notes || (options->settings.trace_events && !core->recorder) ||
-        !td_inflight_init(core)) {
+        !core->goodbyes->of || !core->waits || !core->notes ||
+        (options->settings.trace_events && !core->recorder) || !td_inflight_init(core)) {
         td_core_destroy(core);
         return TD_ERR_NO_MEMORY;
     }
@@ -148,6 +152,7 @@ void td_core_destroy(struct td_core *core)
     free(core->pad);
     free(core->link_text);
     free(core->early);
+    free(core->goodbyes->of);
     free(core->waits);
     free(core->notes);
     free(core->recorder);
@@ -204,17 +209,19 @@ const struct td_router *td_core_router(const struct td_core *core)
 
 /* ---- stopping ---- */
 
-/* stop_advance refuses new work, drains what runs, and emits STOPPED. */
+/* stop_advance refuses new work, drains what runs, says goodbye after all other messages, and emits
+ * STOPPED. */
 static bool stop_advance(struct td_core *core, struct td_task *task)
 {
     (void)task;
     if (core->stopped)
         return true;
     td_job_stop(core);
-    bool drained = !td_operation_running(core);
+    bool drained = core->hurried || !td_operation_running(core);
     if (drained)
         td_communicator_stop(core);
-    if (drained && core->operations->count == 0 && core->inflights == 0) {
+    bool over = core->hurried || (core->operations->count == 0 && core->inflights == 0);
+    if (drained && over && !core->work && td_goodbye_say(core)) {
         core->stopped = true;
         td_core_act(core, TD_ACTION_STOPPED);
     }
@@ -244,6 +251,9 @@ static void handle_message(struct td_core *core, uint32_t from, const struct td_
     switch (m->kind) {
     case TD_MESSAGE_HEARTBEAT:
         td_health_heard(core, from, m);
+        return;
+    case TD_MESSAGE_GOODBYE:
+        td_goodbye_hear(core, from, &m->u.goodbye);
         return;
     case TD_MESSAGE_JOIN:
     case TD_MESSAGE_UNJOIN:
@@ -386,6 +396,7 @@ const struct td_notices td_core_notices = {
     .message = handle_message,
     .node_lost = node_lost,
     .daemon_is = daemon_is,
+    .daemon_ended = td_communicator_daemon_ended,
     .node_back = node_back,
     .registry_moved = td_job_registry_moved,
     .registry_knows = td_registry_knows,
@@ -506,10 +517,12 @@ static void handle_event(struct td_core *core, const struct td_event *e)
         return;
     case TD_EVENT_LINK_UP:
         record_link(core, TD_TRACE_LINK_UP, e->u.link.node);
+        td_goodbye_link_up(core, e->u.link.node, e->u.link.minor);
         td_session_up(core, e->u.link.node, e->u.link.incarnation);
         return;
     case TD_EVENT_LINK_DOWN:
         record_link(core, TD_TRACE_LINK_DOWN, e->u.link.node);
+        td_goodbye_link_down(core, e->u.link.node);
         td_session_down(core, e->u.link.node, e->u.link.text, e->u.link.refused);
         return;
     case TD_EVENT_SENT:
@@ -535,6 +548,7 @@ static void handle_event(struct td_core *core, const struct td_event *e)
         td_client_region_failed(core, e->u.region.handle);
         return;
     case TD_EVENT_STOP:
+        core->hurried = core->stopping;
         core->stopping = true;
         return;
     }

@@ -36,6 +36,7 @@ struct td_held;
 struct td_fabric;
 struct td_routed;
 struct td_health;
+struct td_goodbyes;
 struct td_accounts;
 struct td_clients;
 struct td_joins;
@@ -76,6 +77,7 @@ struct td_core {
     uint32_t inflights_used; /* records ever used; the memory of the others is untouched */
     uint32_t node;
     bool started, stopping, stopped;
+    bool hurried;   /* it does not wait for the operations that run when it stops */
     bool two_paths; /* of the tree message under way (event.h) */
 
     struct td_core_options options;
@@ -95,6 +97,7 @@ struct td_core {
     /* The state of modules, declared in their headers. Outside of their folders only core.c and
      * inspect.c look into it. */
     struct td_health *health;         /* net/health.h */
+    struct td_goodbyes *goodbyes;     /* net/goodbye.h */
     struct td_accounts *accounts;     /* membership/account.h */
     struct td_clients *clients;       /* membership/client.h */
     struct td_epochs *epochs;         /* membership/epoch.h */

@@ -20,7 +20,8 @@ enum td_event_kind {
     TD_EVENT_CLIENT_CLOSED,  /* a client has closed its socket or died */
     TD_EVENT_COMPUTED,       /* a COMPUTE is done */
     TD_EVENT_REGION_FAILED,  /* the bytes of a region are lost (SIGBUS) */
-    TD_EVENT_STOP,           /* the daemon is asked to stop: refuse the new, drain the old */
+    TD_EVENT_STOP, /* the daemon is asked to stop: refuse the new, drain the old. The second time:
+                      do not wait for the old */
 };
 
 struct td_event {
@@ -44,6 +45,7 @@ struct td_event {
         struct {
             uint32_t node;
             uint64_t incarnation; /* UP: of the far daemon */
+            uint32_t minor;       /* UP: its version of the peer protocol */
             const char *text;     /* DOWN: why, for people */
             bool refused;         /* DOWN: connection refused: no daemon runs there */
         } link;

@@ -33,7 +33,7 @@ static void list_peers(struct td_page *p)
             .node = n,
             .health = state,
             .endpoint = core->options.endpoints ? core->options.endpoints[n] : "",
-            .error = state == TD_PEER_UP ? "" : td_link_why(&core->link[n]),
+            .error = state == TD_PEER_UP ? "" : td_health_why(core, n),
             .silent_ns = core->link[n].heard_at ? core->now - core->link[n].heard_at + 1 : 0};
     }
 }

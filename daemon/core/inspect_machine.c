@@ -28,6 +28,12 @@ static void link_row(struct td_page *p, uint32_t node)
     const struct td_link *link = &core->link[node];
     const struct td_lane *lane = link->lane;
     bool up = td_link_is_up(link);
+    td_time silence = td_health_silence(core, node);
+    const char *error = up ? "" : td_health_why(core, node);
+    if (silence)
+        error = td_core_format(core, "nothing has come from it for %llu.%llu s",
+                               (unsigned long long)silence / 1000000000,
+                               (unsigned long long)silence / 100000000 % 10);
     row->u.link =
         (struct td_row_link){.neighbour = node,
                              .health = td_health_state(core, node),
@@ -44,7 +50,7 @@ static void link_row(struct td_page *p, uint32_t node)
                              .busy_bytes = lane->held ? lane->bytes - lane->busy_bytes : 0,
                              .sent = lane->sent,
                              .received = lane->received,
-                             .error = up ? "" : td_link_why(link)};
+                             .error = error};
 }
 
 /* used returns true if a link has been up, is to come up, or belongs to the torus. */

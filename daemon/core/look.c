@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/net/goodbye.h"
 #include "core/net/health.h"
 #include "core/net/link.h"
 #include "core/net/session.h"
@@ -11,6 +12,11 @@
 const char *td_look_why_not(struct td_core *core, uint32_t node, uint32_t minor, td_err *error)
 {
     struct td_link *link = &core->link[node];
+    if (td_health_is_stopped(core, node)) {
+        td_link_want(core, link); /* it may have been started again */
+        *error = TD_ERR_SHUTDOWN;
+        return td_core_format(core, "%s: " TD_GOODBYE_TEXT, td_core_node_name(core, node));
+    }
     bool down = td_link_is_given_up(link) && td_health_state(core, node) == TD_PEER_DOWN;
     if (!td_link_is_up(link) && !link->relayed && !down) {
         td_link_want(core, link); /* nothing has needed a connection so far */

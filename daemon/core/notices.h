@@ -34,6 +34,9 @@ struct td_notices {
      * for people. It returns true if something here needs this one. */
     bool (*daemon_is)(struct td_core *core, uint32_t node, uint32_t daemon, bool changed,
                       const char *why);
+    /* daemon_ended: the daemon of a node has said that it ends. Whatever needs it is lost; `why` is
+     * a sentence for people. */
+    void (*daemon_ended)(struct td_core *core, uint32_t node, uint32_t daemon, const char *why);
     /* epoch: a later epoch is known (membership/epoch.h). no_quorum: the nodes that are to be
      * excluded are silent, and too few nodes answer. */
     void (*epoch)(struct td_core *core);

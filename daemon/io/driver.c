@@ -37,6 +37,7 @@ enum {
     MEASURE_DELAY_MS = 1000,
     DRAIN_MS = 1000, /* between two requests for more time to stop in; */
     DRAIN_S = 10,    /* the time that each asks for */
+    LAST_MS = 1000,  /* time to tell the other nodes, without the operations in flight */
     STALLS = 4,      /* progress_timeouts without the end of a computation: the workers are stuck */
 };
 
@@ -129,7 +130,10 @@ static void execute(void *driver, const struct td_action *a)
         td_segments_close(loop->segments, a->u.segment.group);
         return;
     case TD_ACTION_DROP_LINK:
-        td_peers_drop(loop->peers, a->u.drop.node, a->u.drop.text);
+        if (a->u.drop.goodbye)
+            td_peers_part(loop->peers, a->u.drop.node, a->u.drop.text);
+        else
+            td_peers_drop(loop->peers, a->u.drop.node, a->u.drop.text);
         return;
     case TD_ACTION_STOPPED:
         td_loop_stop(loop);
@@ -160,7 +164,7 @@ static void send_status(struct driver *d)
     const struct td_topology *t = &loop->config->topology;
     uint32_t place[TD_DIMENSIONS_MAX];
     struct td_usage counts;
-    char text[600], blocked[300] = "", shape[128], at[80] = "";
+    char text[600], blocked[300] = "", shape[128], at[80] = "", silent[24] = "";
     d->status_sent = td_loop_now();
     td_topology_print(t, shape, sizeof shape);
     td_topology_coordinates(t, loop->config->node, place);
@@ -169,12 +173,15 @@ static void send_status(struct driver *d)
             (uint32_t)snprintf(at + length, sizeof at - length, "%s%u", i ? "," : "", place[i]);
     td_core_usage(loop->core, &counts);
     uint32_t clients = td_clients_count(d->clients);
+    uint32_t quiet = td_core_silent(loop->core);
+    if (quiet)
+        snprintf(silent, sizeof silent, ", %u silent", quiet);
     bool waits = td_core_blocked(loop->core, d->status_sent, blocked, sizeof blocked);
     snprintf(text, sizeof text,
-             "%snode %u (%s) of %s: %u of %u peers up, %u client%s, %llu group%s, %llu "
+             "%snode %u (%s) of %s: %u of %u peers up%s, %u client%s, %llu group%s, %llu "
              "operation%s%s%s%s%s",
              d->stopping ? "draining: " : "", loop->config->node, at, shape,
-             td_peers_up(loop->peers), td_peers_wanted(loop->peers), clients,
+             td_peers_up(loop->peers) - quiet, td_peers_wanted(loop->peers), silent, clients,
              clients == 1 ? "" : "s", (unsigned long long)counts.groups,
              counts.groups == 1 ? "" : "s", (unsigned long long)counts.operations,
              counts.operations == 1 ? "" : "s", waits ? "; " : "", blocked, d->to_do[0] ? "; " : "",
@@ -220,10 +227,22 @@ static void handled(void *driver, const struct td_event *event)
 
 /* ---- signals ---- */
 
+static void on_last(uv_timer_t *timer)
+{
+    td_loop_stop(&((struct driver *)timer->data)->loop);
+}
+
+/* hurry stops without the operations in flight. The other nodes are still told. */
+static void hurry(struct driver *d)
+{
+    uv_timer_start(&d->overdue, on_last, LAST_MS, 0);
+    td_loop_feed(&d->loop, &(struct td_event){.kind = TD_EVENT_STOP});
+}
+
 static void on_overdue(uv_timer_t *timer)
 {
     td_log(TD_LOG_WARNING, "stopping with operations in flight: progress_timeout has expired");
-    td_loop_stop(&((struct driver *)timer->data)->loop);
+    hurry(timer->data);
 }
 
 static void on_drain(uv_timer_t *timer)
@@ -237,10 +256,10 @@ static void on_term(uv_signal_t *handle, int number)
     struct driver *d = handle->data;
     (void)number;
     if (d->stopping) {
-        td_loop_stop(&d->loop);
+        hurry(d);
         return;
     }
-    d->stopping = true;
+    d->stopping = d->loop.stopping = true;
     td_log(TD_LOG_INFO, "stopping: new requests are refused, running operations are completed");
     td_notify_stopping();
     int64_t most_ms = d->loop.config->settings.progress_timeout_ns / 1000000;

@@ -58,6 +58,7 @@ struct td_loop {
     struct td_alarm deadline; /* wakes the core */
     struct td_log_rate pause_log;
     uv_idle_t more; /* the core has work left: run again without waiting */
+    bool stopping;  /* it drains */
     bool stopped;
 };
 

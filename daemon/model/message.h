@@ -21,6 +21,7 @@ enum {
     TD_MINOR_TERMS = 2,           /* handshakes and joins with terms (terms.h) */
     TD_MINOR_WITHOUT_SCRATCH = 2, /* ANNOUNCE_AGAIN without_scratch */
     TD_MINOR_PLAN_FIELDS = 3,     /* calls that agree on a plan have its fields (plan_call.h) */
+    TD_MINOR_GOODBYE = 6,         /* GOODBYE */
     TD_MINOR_END_CALLS = 5,       /* END_CALLS */
     TD_MINOR_LOOK = 4,            /* LOOK and SEEN; RESUME says the minor version */
     TD_MINOR_PARTING = 4,         /* PARTING: silence parts a group (membership/parting.h) */
@@ -75,7 +76,8 @@ enum {
     X(40, PARTING, parting)                                                                        \
     X(41, LOOK, look)                                                                              \
     X(42, SEEN, seen)                                                                              \
-    X(43, END_CALLS, end_calls)
+    X(43, END_CALLS, end_calls)                                                                    \
+    X(44, GOODBYE, goodbye)
 
 enum td_message_kind {
 #define TD_MESSAGE_KIND_VALUE(number, NAME, name) TD_MESSAGE_##NAME = (number),
@@ -104,6 +106,8 @@ struct td_message_payload {
 /* Parent and child in the node tree, both ways: which nodes are up. Sent without a number. */
 struct td_message_heartbeat {
     struct td_bitmap up; /* the nodes that the sender knows to be up */
+    /* the nodes that are not up, and whose last daemon has said goodbye; no set: none */
+    struct td_bitmap stopped;
 };
 
 /* Node > registry: a process of the sender asks to join a job. With an instance in the envelope it
@@ -444,6 +448,12 @@ struct td_message_seen {
     uint64_t ticket;
     struct td_bitmap
         page; /* bytes of a reply of the local protocol; none: the section is unknown */
+};
+
+/* End > end of a link: the sender's daemon stops, and its ranks are gone. It is the last message of
+ * the session. */
+struct td_message_goodbye {
+    uint64_t incarnation; /* the sender's */
 };
 
 /* struct td_relay: the route of a message between two nodes of the routed fabric that are no

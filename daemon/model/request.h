@@ -329,7 +329,7 @@ struct td_row_link {
     uint64_t busy_ns;    /* some packet has always been unacknowledged for so long; 0: none is */
     uint64_t busy_bytes; /* sent since then */
     uint64_t sent, received; /* packets of the session, to and from the neighbour */
-    const char *error;       /* why it is not up */
+    const char *error;       /* why it is not up; or, while it is up, that the node is silent */
 };
 
 /* enum td_group_state: of a row, as users see it. */

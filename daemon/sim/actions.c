@@ -81,6 +81,7 @@ static void execute(struct td_sim *sim, uint32_t node, const struct td_action *a
         return;
     case TD_ACTION_STOPPED:
         trace_line(sim, node, '<', "stopped");
+        sim->node[node].stopped = true;
         return;
     }
 }

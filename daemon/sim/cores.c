@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "actions.h"
+#include "faults.h"
 
 void cores_complete(struct td_sim *sim, enum td_event_kind kind, uint64_t handle)
 {
@@ -53,6 +54,8 @@ void cores_feed_gathered(struct td_sim *sim, uint32_t node)
     feed(sim, node, sim->gathered, sim->gathered_count);
     sim->gathered_count = 0;
     feed_completions(sim, node);
+    if (sim->node[node].stopped && sim->node[node].alive)
+        td_sim_kill_node(sim, node); /* its process ends */
 }
 
 void cores_feed(struct td_sim *sim, uint32_t node, const struct td_event *event)

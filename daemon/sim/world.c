@@ -123,6 +123,7 @@ bool world_start_node(struct td_sim *sim, uint32_t number)
                                 .uid = SIM_UID}; /* the user of all ranks has no share */
     if (sim->options.differ)
         sim->options.differ(number, &o);
+    n->minor = o.minor;
     if ((!n->end && !sim->options.modelled) || !memory_init(sim, n) ||
         td_core_create(&n->core, &o) != TD_OK)
         return false;

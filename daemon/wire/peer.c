@@ -14,11 +14,24 @@ static void td_wire_put_heartbeat(const struct td_message_heartbeat *f, struct t
 {
     Torus__Peer__Heartbeat *m = &form->heartbeat;
     m->up = td_wire_put_bitmap(&f->up);
+    m->stopped = td_wire_put_bitmap(&f->stopped);
 }
 
 static bool td_wire_get_heartbeat(const Torus__Peer__Heartbeat *m, struct td_message_heartbeat *f)
 {
-    return td_wire_get_bitmap(&m->up, TD_NODES_MAX / 8, &f->up);
+    return td_wire_get_bitmap(&m->up, TD_NODES_MAX / 8, &f->up) &&
+           td_wire_get_bitmap(&m->stopped, TD_NODES_MAX / 8, &f->stopped);
+}
+
+static void td_wire_put_goodbye(const struct td_message_goodbye *f, struct td_wire_form *form)
+{
+    form->goodbye.incarnation = f->incarnation;
+}
+
+static bool td_wire_get_goodbye(const Torus__Peer__Goodbye *m, struct td_message_goodbye *f)
+{
+    f->incarnation = m->incarnation;
+    return true;
 }
 
 /* A kind's field in the protobuf message has the number of the kind plus this. */

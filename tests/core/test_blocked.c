@@ -22,6 +22,7 @@ static void a_node_without_operations_is_not_blocked(void **state)
     (void)state;
     node_begin("1", 0, NULL);
     assert_false(blocked());
+    assert_string_equal(text, "");
     node_end();
 }
 
@@ -75,6 +76,38 @@ static void a_node_that_is_down_is_named_with_the_reason(void **state)
     node_end();
 }
 
+/* pass lets time pass in steps that are not late. */
+static void pass(uint64_t ns)
+{
+    const struct td_event wake = {.kind = TD_EVENT_WAKE};
+    for (uint64_t i = 0; i < 4 * ns / SECOND; i++)
+        td_core_step(node.core, node.core->now + SECOND / 4, &wake, &node.actions);
+}
+
+/* Nodes 2 and 3 are no neighbours of node 1 in the tree of heartbeats, and owe it no message. */
+static void a_node_that_is_silent_is_named(void **state)
+{
+    (void)state;
+    node_begin("4", 1, NULL);
+    pass(SECOND);
+    for (uint32_t n = 0; n < 4; n += n ? 1 : 2) {
+        const struct td_event up = {.kind = TD_EVENT_LINK_UP,
+                                    .u.link = {.node = n, .incarnation = 7 + n}};
+        td_core_step(node.core, node.core->now, &up, &node.actions);
+    }
+    pass(2 * SECOND);
+    assert_false(blocked());
+    assert_int_equal(td_core_silent(node.core), 0);
+    pass(SECOND);
+    assert_true(blocked());
+    assert_string_equal(text, "node 0 is silent");
+    assert_int_equal(td_core_silent(node.core), 1);
+    pass(4 * SECOND);
+    assert_true(blocked());
+    assert_string_equal(text, "node 0 has been silent for 5 s");
+    node_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -82,6 +115,7 @@ int main(void)
         cmocka_unit_test(the_rank_that_has_not_called_is_named_with_its_node_and_user),
         cmocka_unit_test(other_missing_ranks_are_counted),
         cmocka_unit_test(a_node_that_is_down_is_named_with_the_reason),
+        cmocka_unit_test(a_node_that_is_silent_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

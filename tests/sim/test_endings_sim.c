@@ -226,6 +226,120 @@ static uint32_t is_left_out(uint32_t alive, uint32_t node, const char *sentence)
     return alive;
 }
 
+/* The library gives a daemon up that has not replied for 10 s. The rank is not to blame. */
+static void a_rank_that_gave_its_paused_daemon_up_is_not_the_cause(void **unused)
+{
+    (void)unused;
+    begin(__func__, "3", TD_FABRIC_DIRECT, each, 3);
+    call(5, &barrier);
+    td_sim_pause_node(sim, 1);
+    td_sim_run(sim, 10 * SECOND);
+    td_sim_close(sim, job.rank[1].client);
+    td_sim_run(sim, SECOND);
+    CHECK(!job_reply(&job, 0));
+    td_sim_thaw_node(sim, 1);
+    within(5, 20 * MS);
+    told(5, TD_ERR_RANK_FAILED, "torusd on node 1 (1) did not run for 1");
+    told(5, TD_ERR_RANK_FAILED, " s, and rank 1 of job job gave it up: process ");
+    job_world_end(sim);
+}
+
+/* A death in a short pause, or after a long one, is a death. */
+static void a_death_after_a_pause_is_told_as_one(void **unused)
+{
+    (void)unused;
+    for (int i = 0; i < 2; i++) {
+        begin(__func__, "3", TD_FABRIC_DIRECT, each, 3);
+        call(5, &barrier);
+        td_sim_pause_node(sim, 1);
+        td_sim_run(sim, i ? 20 * SECOND : 3 * SECOND);
+        if (i == 0)
+            td_sim_close(sim, job.rank[1].client);
+        td_sim_thaw_node(sim, 1);
+        td_sim_run(sim, 2 * SECOND);
+        if (i == 1)
+            td_sim_close(sim, job.rank[1].client);
+        within(5, 20 * MS);
+        told(5, TD_ERR_RANK_FAILED, "rank 1 of job job died: process ");
+        job_world_end(sim);
+    }
+}
+
+static const char STOPPED[] = "its daemon was stopped by its operator";
+
+/* ask returns the reply to a question about a node that another one is asked. */
+static const struct td_reply *ask(uint32_t at, uint32_t about)
+{
+    struct td_request q = {.kind = TD_REQUEST_STATUS};
+    q.u.status.section = TD_STATUS_PEERS;
+    q.u.status.node = about + 1;
+    uint32_t client = td_sim_open(sim, at);
+    uint64_t id = td_sim_request(sim, client, &q);
+    td_sim_run(sim, 5 * MS);
+    const struct td_reply *r = td_sim_reply(sim, client, id);
+    EXPECT(r, "node %u does not answer", at);
+    return r;
+}
+
+/* Without a quorum: node 0 stops. The others know at once that its ranks are dead, also a node that
+ * has no link to it, and go on. */
+static void a_stop_is_told_at_once_and_proves_the_loss(void **unused)
+{
+    enum { FABRICS = 2, IN_CALL = 2 };
+    (void)unused;
+    for (unsigned i = 0; i < FABRICS * IN_CALL; i++) {
+        begin(__func__, "2", i % FABRICS ? TD_FABRIC_ROUTED : TD_FABRIC_DIRECT, each, 2);
+        if (i / FABRICS)
+            call(2, &barrier);
+        td_sim_stop_node(sim, 0);
+        td_sim_run(sim, 20 * MS);
+        if (i / FABRICS == 0)
+            call(2, &barrier);
+        within(2, 20 * MS);
+        told(2, TD_ERR_NODE_FAILED, "job job lost node 0 (0): its daemon was stopped by its oper");
+        shrink(2, -1);
+        within(2, 20 * MS);
+        told(2, TD_OK, NULL);
+        adopt(2);
+        call(2, &barrier);
+        within(2, 20 * MS);
+        told(2, TD_OK, NULL);
+        job_world_end(sim);
+    }
+}
+
+/* Nodes 1 and 2 are no neighbours in the tree of heartbeats and have no job in common; node 0 tells
+ * one what it has heard of the other. A daemon that was killed said nothing. */
+static void a_stop_is_known_on_all_nodes_until_the_daemon_is_back(void **unused)
+{
+    enum { KINDS = 4 };
+    (void)unused;
+    for (unsigned i = 0; i < KINDS; i++) {
+        bool stops = i / 2 == 0;
+        begin(__func__, "4", i % 2 ? TD_FABRIC_ROUTED : TD_FABRIC_DIRECT, each, 1);
+        if (stops)
+            td_sim_stop_node(sim, 1);
+        else
+            td_sim_kill_node(sim, 1);
+        td_sim_run(sim, BEAT);
+        for (uint32_t n = 0; n < 4; n++) {
+            const struct td_reply *r = n == 1 ? NULL : ask(n, 1);
+            EXPECT(!r || (r->error == TD_ERR_SHUTDOWN) == stops, "node %u says %d: %s", n,
+                   (int)r->error, r->text);
+            EXPECT(!r || !!strstr(r->text, STOPPED) == stops, "node %u says: %s", n, r->text);
+        }
+        td_sim_kill_node(sim, 1);
+        td_sim_start_node(sim, 1);
+        td_sim_run(sim, 3 * BEAT);
+        for (uint32_t n = 0; n < 4; n++) {
+            const struct td_reply *r = ask(n, 1);
+            EXPECT(r->error == TD_OK || r->error == TD_ERR_BUSY, "node %u says %d: %s", n,
+                   (int)r->error, r->text);
+        }
+        job_world_end(sim);
+    }
+}
+
 /* Each neighbour of the second node that runs has given it up; the first one says nothing. */
 static void two_neighbours_on_the_routed_fabric_are_lost_as_soon_as_one(void **unused)
 {
@@ -318,6 +432,10 @@ int main(void)
         cmocka_unit_test(a_death_is_told_at_once_and_a_new_group_needs_the_others),
         cmocka_unit_test(a_restart_is_told_when_the_new_daemon_has_connected),
         cmocka_unit_test(a_daemon_that_refuses_connections_is_left_out_within_a_heartbeat),
+        cmocka_unit_test(a_rank_that_gave_its_paused_daemon_up_is_not_the_cause),
+        cmocka_unit_test(a_death_after_a_pause_is_told_as_one),
+        cmocka_unit_test(a_stop_is_told_at_once_and_proves_the_loss),
+        cmocka_unit_test(a_stop_is_known_on_all_nodes_until_the_daemon_is_back),
         cmocka_unit_test(each_side_of_a_cut_is_told_one_sentence),
         cmocka_unit_test(a_shrink_among_deaf_nodes_without_a_quorum_ends_in_time),
         cmocka_unit_test(silence_is_told_within_five_quarters_of_a_heartbeat),

@@ -60,7 +60,17 @@ class Log(unittest.TestCase):
         self.wait(0, "link to node 1 is down: ")
         self.assertNotIn("again", self.log(0))
         self.daemon(1)
-        self.wait(0, "link to node 1 is up again$")
+        self.wait(0, "link to node 1 is up again: its daemon was restarted; the earlier one did not stop, but died or was "
+                     "killed$")
+
+    def test_a_stop_is_told_as_one(self):
+        self.daemon(0)
+        second = self.daemon(1)
+        self.wait(0, "link to node 1 is (up|established)$")
+        second.terminate()
+        self.wait(0, "link to node 1 is down: its daemon was stopped by its operator ")
+        self.daemon(1)
+        self.wait(0, "link to node 1 is up again: its daemon was started again$")
 
     def test_questions_about_a_dead_node_leave_no_line(self):
         self.daemon(0)

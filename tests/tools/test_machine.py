@@ -301,6 +301,58 @@ class Machine(unittest.TestCase):
         self.addCleanup(process.stdout.close)
         return os.path.dirname(process.stdout.readline().split()[-1])
 
+    def say(self, folder, node, *words):
+        return subprocess.run([CTL, *words, "--socket", f"{folder}/s{node}"], capture_output=True, text=True,
+                              timeout=DEADLINE_S).stdout
+
+    def until_said(self, pattern, folder, node, *words):
+        until = time.monotonic() + DEADLINE_S
+        said = ""
+        while time.monotonic() < until and not re.search(pattern, said):
+            said = self.say(folder, node, *words)
+        self.assertRegex(said, pattern)
+        return said
+
+    def test_a_daemon_that_was_stopped_is_told_as_that_and_not_as_a_crash(self):
+        for fabric in "direct", "routed":
+            with self.subTest(fabric=fabric), tempfile.TemporaryFile("w+") as log:
+                process = subprocess.Popen([CTL, "emulate", "4", "--ranks", "1", "--fabric", fabric, "--keep-going",
+                                            "--verbose", "--", "sh", "-c", "echo $TORUS_SOCKET; read word"],
+                                           text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log)
+                folder = os.path.dirname(process.stdout.readline().split()[-1])
+                for node in range(4):  # all are up
+                    self.until_said("3 of 3 peers up", folder, node, "status", "--timeout", "60")
+                os.kill(self.daemon(folder, 1), signal.SIGTERM)
+                for node in 0, 2, 3:
+                    said = self.until_said("! node 1 was stopped by its operator, .* ago\n", folder, node, "status")
+                    self.assertIn("2 of 3 peers up\n", said)
+                    self.assertRegex(said, r"\n1 +stopped +\S+ +its daemon was stopped by its operator")
+                    found = json.loads(self.say(folder, node, "status", "--json"))
+                    self.assertEqual([(s["node"], s["stopped"]) for s in found["silent"]], [(1, True)])
+                said = self.say(folder, 2, "links")
+                self.assertIn("! node 1 was stopped by its operator, ", said)
+                self.assertRegex(said, r"the link from node 0 to node 1 has been down for \S+: its daemon was stopped by")
+                self.assertRegex(self.say(folder, 2, "doctor"),
+                                 r"! node 1 was stopped by its operator\n  run systemctl start torusd there\n")
+                process.communicate("", timeout=DEADLINE_S)
+                log.seek(0)
+                self.assertRegex(log.read(), r"torusd\[0\]: link to node 1 is down: its daemon was stopped by its operator")
+
+    def test_a_silent_node_is_silent_for_all_commands(self):
+        folder = self.alone("3", "--ranks", "1")
+        self.until_said("2 of 2 peers up", folder, 0, "status", "--timeout", "60")
+        self.until_said("4 of 6 links up", folder, 0, "links", "--timeout", "60")
+        stopped = self.daemon(folder, 1)
+        os.kill(stopped, signal.SIGSTOP)
+        self.addCleanup(os.kill, stopped, signal.SIGCONT)
+        self.assertIn("1 of 2 peers up, 1 silent\n", self.say(folder, 0, "status"))
+        said = self.say(folder, 0, "links")
+        self.assertRegex(said, r"2 of 3 nodes: 2 of 4 links up, 1 silent\n")
+        self.assertRegex(said, r"\n +0 +1 ! silent ")
+        self.assertRegex(said, r"\n +0 +2 up ")
+        # the daemon itself says so, too, when heartbeats are missing
+        self.until_said(r"the link from node 0 to node 1: nothing has come from it for \d\.\d s\n", folder, 0, "links")
+
     def test_a_lost_daemon_is_not_told_as_to_a_program(self):
         folder = self.alone("1")
         watch = subprocess.Popen([CTL, "jobs", "--watch", "--socket", folder + "/s0"], text=True,

@@ -170,6 +170,33 @@ class Operations(unittest.TestCase):
         process.stdin.close()
         self.assertEqual(process.wait(DEADLINE_S), 0)
 
+    def test_no_link_is_slow_while_its_far_end_is_silent(self):
+        """Data is in flight to a daemon that is stopped, and stays there."""
+        process = subprocess.Popen([CTL, "emulate", "3", "--ranks", "3", "--fabric", "routed", "--link-rate", "2MB/s",
+                                    "--keep-going", "--", "sh", "-c",
+                                    f"echo $TORUS_SOCKET; exec {CTL} bench --alltoall 64MiB --iterations 1"],
+                                   stdout=subprocess.PIPE, text=True)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.addCleanup(process.stdout.close)
+        folder = os.path.dirname(process.stdout.readline().split()[-1])
+        socket = folder + "/s0"
+        self.until(socket, lambda all: any(o["phase"] == "running" and o["age_ns"] > 2e9 for o in all))
+        [daemon] = [int(p) for p in subprocess.run(["pgrep", "-f", f"{folder}/c1( |$)"],
+                                                   capture_output=True, text=True).stdout.split()]
+        os.kill(daemon, signal.SIGSTOP)
+        self.addCleanup(os.kill, daemon, signal.SIGCONT)
+        silent_ns, answers = 0, 0
+        while silent_ns < 3.5e9:
+            done = json.loads(self.ops(socket, "--json", "--timeout", "0.1"))
+            silent_ns = max([s.get("silent_ns", 0) for s in done["silent"] if s["node"] == 1], default=0)
+            if silent_ns < 1.25e9:
+                continue
+            answers += 1
+            [operation] = [o for o in done["operations"] if o["phase"] == "running"]
+            self.assertEqual({(c["cause"], c.get("node")) for c in operation["causes"]}, {("silent_node", 1)})
+        self.assertGreater(answers, 1)
+
     def test_a_job_that_forms_is_listed_with_who_is_missing(self):
         done = subprocess.run([CTL, "emulate", "1x2", "--ranks", "1", "--", "sh", "-c", f"""
             TORUS_JOB=long TORUS_RANK=2 TORUS_SIZE=4 {CTL} bench 2>&- &
@@ -234,7 +261,7 @@ class Operations(unittest.TestCase):
                exec {caller} 0<>${{TORUS_SOCKET%/*}}/never$TORUS_RANK ;;
             esac"""], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.addCleanup(process.wait)
-        self.addCleanup(process.terminate)
+        self.addCleanup(process.kill)
         self.addCleanup(process.stdin.close)
         self.addCleanup(process.stdout.close)
         _, job, socket = process.stdout.readline().split()

@@ -51,7 +51,8 @@
             __alignof__(uint32_t), TD_MEMBERS_PER_MESSAGE                                          \
     }
 
-static const struct field of_heartbeat[] = {BITMAP(heartbeat, up, TD_NODES_MAX / 8)};
+static const struct field of_heartbeat[] = {BITMAP(heartbeat, up, TD_NODES_MAX / 8),
+                                            BITMAP(heartbeat, stopped, TD_NODES_MAX / 8)};
 static const struct field of_join[] = {
     F(join, token),
     F(join, uid),
@@ -109,6 +110,7 @@ static const struct field of_seen[] = {F(seen, ticket), BITMAP(seen, page, TD_PA
 static const struct field of_end_calls[] = {
     F(end_calls, ticket), F(end_calls, user),     NAME(end_calls, job), F(end_calls, owner),
     F(end_calls, all),    F(end_calls, instance), F(end_calls, number), TEXT(end_calls, why)};
+static const struct field of_goodbye[] = {F(goodbye, incarnation)};
 static const struct field of_flood[] = {F(flood, ring), F(flood, is_backward),
                                         F(flood, hops), F(flood, witness),
                                         F(flood, last), PAYLOAD(flood, payload)};

@@ -126,6 +126,11 @@ static void check_silent(struct report *r)
         if (ins_number(s, "silent_ns"))
             snprintf(since, sizeof since, ", silent for %s", age);
         const char *advice = advice_for(ins_string(s, "error"));
+        if (json_is_true(json_object_get(s, "stopped"))) {
+            find(r, "answers", ins_number(s, "node"), "run systemctl start torusd there",
+                 "node %lld was stopped by its operator", (long long)ins_number(s, "node"));
+            continue;
+        }
         find(r, "answers", ins_number(s, "node"),
              advice ? advice
                     : "run systemctl status torusd there; if it runs, look at the network and the "
@@ -135,12 +140,23 @@ static void check_silent(struct report *r)
     }
 }
 
+/* is_stopped returns true if the daemon of a node was stopped: its links need no finding. */
+static bool is_stopped(const struct report *r, json_int_t node)
+{
+    for (size_t i = 0; i < json_array_size(r->m->silent); i++) {
+        const json_t *s = json_array_get(r->m->silent, i);
+        if (ins_number(s, "node") == node)
+            return json_is_true(json_object_get(s, "stopped"));
+    }
+    return false;
+}
+
 static void check_links(struct report *r)
 {
     for (size_t i = 0; i < json_array_size(r->links); i++) {
         const json_t *l = json_array_get(r->links, i);
         const char *advice = advice_for(ins_string(l, "error"));
-        if (ins_link_is_dead(l))
+        if (ins_link_is_dead(l) && !is_stopped(r, ins_number(l, "to")))
             find(r, "ports", ins_number(l, "from"),
                  advice ? advice : "look at the log of both daemons (journalctl -u torusd)",
                  "node %lld has no connection to node %lld: %s", (long long)ins_number(l, "from"),

@@ -26,6 +26,19 @@ json_t *ins_facts(struct ins_machine *m, uint32_t section)
     return facts;
 }
 
+json_int_t ins_setting(struct ins_machine *m, const char *name)
+{
+    json_t *facts = ins_rows(m->c, TD_STATUS_SETTINGS, row_json);
+    json_int_t value = 0;
+    for (size_t i = 0; i < json_array_size(facts); i++) {
+        const json_t *f = json_array_get(facts, i);
+        if (strcmp(ins_string(f, "name"), name) == 0)
+            value = strtoll(ins_string(f, "value"), NULL, 10);
+    }
+    json_decref(facts);
+    return value;
+}
+
 const char *ins_fact(const json_t *facts, uint32_t node, const char *name)
 {
     for (size_t i = 0; i < json_array_size(facts); i++) {

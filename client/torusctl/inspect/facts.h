@@ -8,6 +8,9 @@
 /* ins_facts returns the facts [{name, value, unit, source, reloads, at}] of a section (SETTINGS or
  * HOST) of all nodes that answer; NULL if the connection is lost. */
 json_t *ins_facts(struct ins_machine *m, uint32_t section);
+/* ins_setting returns a number of this node's settings, such as "network.heartbeat" in ns; 0: its
+ * daemon does not say. */
+json_int_t ins_setting(struct ins_machine *m, const char *name);
 /* ins_fact returns the value of a fact of a node, or "". */
 const char *ins_fact(const json_t *facts, uint32_t node, const char *name);
 /* ins_fact_text writes the value of a fact for people: 64 KiB, 500ms. */

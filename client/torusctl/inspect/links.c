@@ -27,7 +27,7 @@ static json_t *row_json(const struct td_status_row *row)
     if (row->kind != TD_ROW_LINK)
         return NULL;
     const char *state = state_of(r);
-    bool told = strcmp(state, "down") == 0 || strcmp(state, "connecting") == 0;
+    bool told = strcmp(state, "unused") != 0;
     return json_pack("{s:i s:b s:s s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:o}", "to",
                      (int)r->neighbour, "neighbours", r->neighbours, "state", state, "since_ns",
                      (json_int_t)r->since_ns, "packets", (json_int_t)r->packets, "bytes",
@@ -74,7 +74,17 @@ void ins_link_print_dead(const json_t *links)
     }
 }
 
-static void add_line(struct libscols_table *t, const json_t *l)
+/* is_silent returns true if a link is up, but its far end does not answer this command, or has sent
+ * nothing for long: torusctl status says the same. */
+static bool is_silent(const struct ins_machine *m, const json_t *l)
+{
+    bool is = *ins_string(l, "error") != '\0';
+    for (size_t i = 0; i < json_array_size(m->silent); i++)
+        is = is || ins_number(json_array_get(m->silent, i), "node") == ins_number(l, "to");
+    return is && strcmp(ins_string(l, "state"), "up") == 0;
+}
+
+static void add_line(const struct ins_machine *m, struct libscols_table *t, const json_t *l)
 {
     static const char *const counts[] = {"packets", NULL, "messages", "repeated_packets",
                                          "resumes"};
@@ -82,8 +92,9 @@ static void add_line(struct libscols_table *t, const json_t *l)
     struct ins_cells c = {0};
     snprintf(c.text[FROM], INS_CELL_BYTES, "%lld", (long long)ins_number(l, "from"));
     snprintf(c.text[TO], INS_CELL_BYTES, "%lld", (long long)ins_number(l, "to"));
-    snprintf(c.text[STATE], INS_CELL_BYTES, "%s%s", ins_link_is_dead(l) ? "! " : "",
-             ins_string(l, "state"));
+    snprintf(c.text[STATE], INS_CELL_BYTES, "%s%s",
+             ins_link_is_dead(l) || is_silent(m, l) ? "! " : "",
+             is_silent(m, l) ? "silent" : ins_string(l, "state"));
     if (ins_number(l, "since_ns"))
         ins_duration(c.text[SINCE], INS_CELL_BYTES, ins_number(l, "since_ns"));
     for (int i = 0; i <= RESUMES - PACKETS; i++)
@@ -94,21 +105,36 @@ static void add_line(struct libscols_table *t, const json_t *l)
     ins_table_add(t, &c);
 }
 
+/* print_silent prints a sentence of each link whose near end says that the far end is silent. */
+static void print_silent(const json_t *links)
+{
+    for (size_t i = 0; i < json_array_size(links); i++) {
+        const json_t *l = json_array_get(links, i);
+        if (strcmp(ins_string(l, "state"), "up") == 0 && *ins_string(l, "error"))
+            printf("! the link from node %lld to node %lld: %s\n", (long long)ins_number(l, "from"),
+                   (long long)ins_number(l, "to"), ins_string(l, "error"));
+    }
+}
+
 static void print_links(const struct ins_machine *m, const json_t *links)
 {
     static const char *const names[] = {">FROM",  ">TO",       "STATE",     ">SINCE",   ">PACKETS",
                                         ">BYTES", ">MESSAGES", ">REPEATED", ">RESUMED", NULL};
     struct libscols_table *t = ins_table(names);
-    size_t up = 0;
-    char text[64];
+    size_t up = 0, silent = 0;
+    char text[96];
     for (size_t i = 0; i < json_array_size(links); i++) {
         const json_t *l = json_array_get(links, i);
-        up += strcmp(ins_string(l, "state"), "up") == 0;
-        add_line(t, l);
+        silent += is_silent(m, l);
+        up += strcmp(ins_string(l, "state"), "up") == 0 && !is_silent(m, l);
+        add_line(m, t, l);
     }
-    snprintf(text, sizeof text, "%zu of %zu links up", up, json_array_size(links));
+    int length = snprintf(text, sizeof text, "%zu of %zu links up", up, json_array_size(links));
+    if (silent)
+        snprintf(text + length, sizeof text - (size_t)length, ", %zu silent", silent);
     ins_print_answers(m, text);
     ins_link_print_dead(links);
+    print_silent(links);
     if (json_array_size(links))
         putchar('\n');
     ins_table_print(t);

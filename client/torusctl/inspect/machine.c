@@ -57,10 +57,11 @@ static bool is_silent(const struct ins_machine *m, uint32_t node)
     return false;
 }
 
-static void note_silent(struct ins_machine *m, uint32_t node, const char *error)
+/* note_silent notes a node that does not answer. `stopped`: because its daemon was stopped. */
+static void note_silent(struct ins_machine *m, uint32_t node, bool stopped, const char *error)
 {
-    json_array_append_new(m->silent,
-                          json_pack("{s:i s:o}", "node", (int)node, "error", ins_text(error)));
+    json_array_append_new(m->silent, json_pack("{s:i s:o s:b}", "node", (int)node, "error",
+                                               ins_text(error), "stopped", stopped));
 }
 
 /* ask_due asks nodes whose turn it is. It returns the number of questions under way, or -1. */
@@ -117,13 +118,13 @@ static void take(struct ins_machine *m, struct question *q, const struct td_repl
     if (r->kind == TD_REPLY_STATUS && r->error == TD_OK) {
         take_rows(m, &q[n], n, r, row_json);
         if (q[n].over && q[n].cursor)
-            note_silent(m, n, "its list does not end");
+            note_silent(m, n, false, "its list does not end");
     } else if (r->error == TD_ERR_BUSY) {
         q[n].at = tl_now_ns() + AGAIN_NS;
         snprintf(q[n].why, sizeof q[n].why, "%s", r->text);
     } else {
         q[n].over = true;
-        note_silent(m, n, r->text);
+        note_silent(m, n, r->error == TD_ERR_SHUTDOWN, r->text);
     }
 }
 
@@ -163,7 +164,7 @@ static bool collect(struct ins_machine *m, uint32_t section, struct question *q,
         for (uint32_t n = 0; minor < MINOR_NODES && n < m->nodes; n++)
             if (n != torus_node(m->c) && !q[n].over) {
                 q[n].over = true;
-                note_silent(m, n, "the daemon of this node is older and asks no other");
+                note_silent(m, n, false, "the daemon of this node is older and asks no other");
             }
     }
     return true;
@@ -189,7 +190,7 @@ json_t *ins_machine_rows(struct ins_machine *m, uint32_t section,
         if (q[n].over)
             continue;
         snprintf(text, sizeof text, "no answer within %.1f s", m->timeout_s);
-        note_silent(m, n, q[n].id || !q[n].why[0] ? text : q[n].why);
+        note_silent(m, n, false, q[n].id || !q[n].why[0] ? text : q[n].why);
     }
     free(q);
     if (good)
@@ -204,6 +205,12 @@ void ins_machine_print_silent(const struct ins_machine *m)
         const json_t *s = json_array_get(m->silent, i);
         char age[32];
         ins_duration(age, sizeof age, ins_number(s, "silent_ns"));
+        if (json_is_true(json_object_get(s, "stopped"))) {
+            printf("! node %lld was stopped by its operator%s%s\n",
+                   (long long)ins_number(s, "node"), ins_number(s, "silent_ns") ? ", " : "",
+                   ins_number(s, "silent_ns") ? strcat(age, " ago") : "");
+            continue;
+        }
         printf("! node %lld did not answer", (long long)ins_number(s, "node"));
         if (ins_number(s, "silent_ns"))
             printf(", silent for %s", age);

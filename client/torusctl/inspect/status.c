@@ -63,8 +63,12 @@ static size_t mark_silent(const struct ins_machine *m, json_t *peers)
     for (size_t i = 0; i < json_array_size(peers); i++)
         for (size_t k = 0; k < json_array_size(m->silent); k++) {
             json_t *p = json_array_get(peers, i);
+            const json_t *s = json_array_get(m->silent, k);
             char age[32], state[64] = "no answer";
-            if (ins_number(json_array_get(m->silent, k), "node") != ins_number(p, "node") ||
+            if (ins_number(s, "node") == ins_number(p, "node") &&
+                json_is_true(json_object_get(s, "stopped")))
+                json_object_set_new(p, "state", json_string("stopped"));
+            if (ins_number(s, "node") != ins_number(p, "node") ||
                 strcmp(ins_string(p, "state"), "up") != 0)
                 continue;
             ins_duration(age, sizeof age, ins_number(p, "silent_ns"));

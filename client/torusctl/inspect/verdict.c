@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/quantity.h"
+#include "facts.h"
 #include "inspect.h"
 #include "links.h"
 
@@ -13,12 +14,14 @@ enum { HOST_BYTES = INS_HOST_BYTES, SHOWN = 4 };
  * slow link over which nothing has come for this time is dead. */
 #define LONG_NS 500000000LL
 #define DEAD_NS 3000000000LL
+#define BEAT_NS 1000000000LL /* the default of [network] heartbeat */
 
 /* struct judge: the facts from which verdicts follow. */
 struct judge {
     struct ins_machine *m;
     const json_t *peers;
-    json_t *links; /* NULL: not asked for */
+    json_t *links;       /* NULL: not asked for */
+    json_int_t quiet_ns; /* a node that others need has sent something in this time, or is silent */
 };
 
 static bool is(const json_t *object, const char *key, const char *value)
@@ -200,13 +203,22 @@ static void add_slow(json_t *causes, json_t *c)
     json_array_insert_new(causes, at, c);
 }
 
-/* is_heard returns true if a node answers, or was heard while a link was busy for `ns`. What is
- * sent to a daemon that has stopped stays in flight, too. */
+/* is_heard returns true if a node answers, or was heard just now, and while a link was busy for
+ * `ns`. What is sent to a daemon that has stopped stays in flight, too. */
 static bool is_heard(const struct judge *j, json_int_t node, json_int_t ns)
 {
     const json_t *peer = find(j->peers, "node", node);
+    json_int_t silent = peer ? ins_number(peer, "silent_ns") : 0;
     return !find(j->m->silent, "node", node) ||
-           (peer && is(peer, "state", "up") && 2 * ins_number(peer, "silent_ns") < ns);
+           (peer && is(peer, "state", "up") && silent < j->quiet_ns && 2 * silent < ns);
+}
+
+/* is_mute returns true if a link has data in flight, and nothing comes back: not even the
+ * heartbeats of the far end, whose daemon may be stopped, or the link cut. */
+static bool is_mute(const struct judge *j, const json_t *operation, const json_t *link)
+{
+    return concerns(j, operation, link) && is(link, "state", "up") &&
+           ins_number(link, "busy_ns") >= LONG_NS && ins_number(link, "silent_ns") >= j->quiet_ns;
 }
 
 /* has_arrived returns true if the far end has all packets of a link: only the acknowledgements are
@@ -278,7 +290,8 @@ static void drop_fast(json_t *causes)
 }
 
 /* judge_slow adds the links that have had data in flight all the time, while others of the
- * operation rested. If none rests, the operation has much data, and no link is to blame. */
+ * operation rested. If none rests, the operation has much data, and no link is to blame. While a
+ * link is mute, others may wait for what it does not bring, and no link is called slow. */
 static void judge_slow(const struct judge *j, const json_t *operation, json_t *causes)
 {
     json_int_t most = 0;
@@ -286,6 +299,8 @@ static void judge_slow(const struct judge *j, const json_t *operation, json_t *c
     json_t *l = NULL;
     json_array_foreach(j->links, i, l)
     {
+        if (is_mute(j, operation, l))
+            return;
         up += concerns(j, operation, l) && is(l, "state", "up");
         if (is_slow(j, operation, l, 0) && ins_number(l, "busy_ns") > most)
             most = ins_number(l, "busy_ns");
@@ -344,14 +359,15 @@ static void judge_waits(const struct judge *j, const json_t *operation, json_t *
     }
 }
 
-/* judge_quiet adds the links over which nothing has come for long, though nobody else says whether
- * their far ends live: the daemons have not judged them yet. Each pair of nodes is named once. */
+/* judge_quiet adds the links that are mute, or over which nothing has come for long, though nobody
+ * else says whether their far ends live: the daemons have not judged them yet. Each pair of nodes
+ * is named once. */
 static void judge_quiet(const struct judge *j, const json_t *operation, json_t *causes)
 {
     for (size_t i = 0; i < json_array_size(j->links); i++) {
         const json_t *l = json_array_get(j->links, i);
         if (!concerns(j, operation, l) || is_named(causes, l) || !is(l, "state", "up") ||
-            ins_number(l, "silent_ns") < DEAD_NS)
+            (ins_number(l, "silent_ns") < DEAD_NS && !is_mute(j, operation, l)))
             continue;
         json_t *c = link_cause(j, "silent_link", l);
         json_object_set(c, "silent_ns", json_object_get(l, "silent_ns"));
@@ -409,6 +425,14 @@ static bool has_only_silent(const json_t *causes)
     return true;
 }
 
+/* quiet_of returns the heartbeat and a quarter: a node with data in flight has sent something by
+ * then. */
+static json_int_t quiet_of(struct ins_machine *m)
+{
+    json_int_t beat = ins_setting(m, "network.heartbeat");
+    return (beat ? beat : BEAT_NS) * 5 / 4;
+}
+
 void ins_verdicts(struct ins_machine *m, json_t *all)
 {
     json_t *operations = json_object_get(all, "operations"), *o = NULL;
@@ -420,7 +444,10 @@ void ins_verdicts(struct ins_machine *m, json_t *all)
         judge_absent(&j, o, causes);
         bool runs = is(o, "phase", "running");
         if (ins_number(o, "age_ns") >= LONG_NS && (runs || has_only_silent(causes))) {
-            j.links = j.links ? j.links : ins_links(m);
+            if (!j.links) {
+                j.links = ins_links(m);
+                j.quiet_ns = quiet_of(m);
+            }
             if (runs)
                 judge_run(&j, o, causes);
             else

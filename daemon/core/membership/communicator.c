@@ -434,6 +434,8 @@ void td_communicator_unplan(struct td_core *core, struct td_client *client,
 
 /* ---- seats ---- */
 
+#define LIBRARY_PATIENCE_NS UINT64_C(5000000000) /* TL_PATIENCE_S of client/libtorus/patience.h */
+#define GIVEN_UP_NS UINT64_C(1000000000)    /* after a pause the sockets have been read by then */
 #define AFTER_ERROR_NS UINT64_C(5000000000) /* most programs end at once when a call has failed */
 
 /* record_death tells the flight recorder that the process of a rank has ended without leaving its
@@ -453,6 +455,16 @@ static void record_death(struct td_core *core, const struct td_communicator *c,
     e->subject = td_communicator_job_rank(c, seat->rank);
 }
 
+/* gave_up returns true if a rank that has closed its connection now gave this daemon up: the daemon
+ * did not run for so long that the library, which asks after 5 s, may have waited in vain. The
+ * core's own count of a pause begins up to a heartbeat late. */
+static bool gave_up(const struct td_core *core, const struct td_seat *seat)
+{
+    return core->resumed_at && core->now < core->resumed_at + GIVEN_UP_NS &&
+           core->paused_ns + (td_time)core->settings.heartbeat_ns >= LIBRARY_PATIENCE_NS &&
+           !seat->after_error;
+}
+
 const char *td_communicator_gone_text(struct td_core *core, const struct td_communicator *c,
                                       const struct td_seat *seat, bool died)
 {
@@ -464,6 +476,13 @@ const char *td_communicator_gone_text(struct td_core *core, const struct td_comm
                               "rank %u of job %s is gone: its process on %s, or its call to join, "
                               "ended before",
                               rank, c->name, here);
+    if (died && gave_up(core, seat))
+        return td_core_format(core,
+                              "torusd on %s did not run for %llu.%llu s, and rank %u of job %s "
+                              "gave it up: process %llu",
+                              here, (unsigned long long)core->paused_ns / 1000000000,
+                              (unsigned long long)core->paused_ns / 100000000 % 10, rank, c->name,
+                              (unsigned long long)pid);
     return td_core_format(core,
                           !died               ? "rank %u has left job %s: process %llu on %s"
                           : seat->after_error ? "rank %u of job %s ended after its call had "

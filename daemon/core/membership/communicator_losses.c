@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/net/goodbye.h"
 #include "core/net/session.h"
 #include "epoch.h"
 #include "registry.h"
@@ -273,6 +274,17 @@ bool td_communicator_daemon_is(struct td_core *core, uint32_t node, uint32_t dae
     return needed;
 }
 
+void td_communicator_daemon_ended(struct td_core *core, uint32_t node, uint32_t daemon,
+                                  const char *why)
+{
+    for (struct td_communicator *c = core->communicators; c; c = c->next) {
+        uint32_t slot = td_group_slot(&c->group, node);
+        if (slot != UINT32_MAX && node != core->node && !td_bit(c->lost_slot, slot) &&
+            (!c->daemon[slot] || c->daemon[slot] == daemon))
+            td_communicator_lose_node(core, c, node, true, why);
+    }
+}
+
 /* leave_out ends the group for the local ranks: the others go on without this node. */
 static void leave_out(struct td_core *core, struct td_communicator *c)
 {
@@ -418,7 +430,7 @@ void td_communicator_stop(struct td_core *core)
 {
     for (struct td_communicator *c = core->communicators; c; c = c->next)
         if (c->state != TD_COMMUNICATOR_LOST_NODE)
-            td_communicator_lose_node(core, c, core->node, true, "its daemon was stopped");
+            td_communicator_lose_node(core, c, core->node, true, TD_GOODBYE_TEXT);
 }
 
 /* ---- notices ---- */

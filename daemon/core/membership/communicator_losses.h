@@ -26,6 +26,10 @@ void td_communicator_note_pause(const struct td_core *core, char *text, size_t b
  * `changed`: also those of an unknown daemon. It returns true if a group has ranks of this one. */
 bool td_communicator_daemon_is(struct td_core *core, uint32_t node, uint32_t daemon, bool changed,
                                const char *why);
+/* td_communicator_daemon_ended breaks the groups that have ranks of a node's daemon, which has said
+ * goodbye, or of an unknown daemon there. */
+void td_communicator_daemon_ended(struct td_core *core, uint32_t node, uint32_t daemon,
+                                  const char *why);
 /* td_communicator_epoch breaks the groups from which the latest epoch excludes nodes;
  * td_communicator_exclude does so for one group. An exclusion does not concern a group whose nodes
  * have heard each other all the time. */

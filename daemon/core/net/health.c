@@ -5,10 +5,17 @@
 #include <string.h>
 
 #include "fabric.h"
+#include "goodbye.h"
 #include "health.h"
 #include "session.h"
 
 enum { RELAYED_SILENCES = 3 };
+
+/* stopped_of returns the second half of a neighbour's news: the nodes that have said goodbye. */
+static uint8_t *stopped_of(const struct td_core *core, const struct td_link *neighbour)
+{
+    return neighbour->news + td_bit_bytes(core->options.topology.nodes);
+}
 
 /* collect writes the nodes that are up as far as this node knows, except from what `except` says.
  */
@@ -28,14 +35,38 @@ static void collect(struct td_core *core, uint32_t except, uint8_t *bits)
     }
 }
 
+/* collect_stopped writes the nodes that are not up, and that have said goodbye. It returns false if
+ * there is none. */
+static bool collect_stopped(struct td_core *core, uint32_t except, const uint8_t *up, uint8_t *bits)
+{
+    uint32_t nodes = core->options.topology.nodes;
+    bool any = false;
+    memset(bits, 0, td_bit_bytes(nodes));
+    for (uint32_t n = 0; n < nodes; n++)
+        if (td_goodbye_was_said(core, n))
+            td_bit_set(bits, n);
+    for (uint32_t b = 0; b < td_bit_bytes(nodes); b++) {
+        for (uint32_t i = 0; i < core->health->neighbours; i++) {
+            const struct td_link *link = &core->link[core->health->neighbour[i]];
+            if (td_link_is_up(link) && link->node != except)
+                bits[b] |= stopped_of(core, link)[b];
+        }
+        bits[b] &= (uint8_t)~up[b];
+        any = any || bits[b];
+    }
+    return any;
+}
+
 static void beat(struct td_core *core, struct td_link *link)
 {
     struct td_message m = {.kind = TD_MESSAGE_HEARTBEAT};
     uint32_t bytes = td_bit_bytes(core->options.topology.nodes);
-    uint8_t *bits = link->neighbour ? td_core_pad(core, bytes) : NULL;
+    uint8_t *bits = link->neighbour ? td_core_pad(core, 2 * bytes) : NULL;
     if (bits) {
         collect(core, link->node, bits);
         m.u.heartbeat.up = (struct td_bitmap){bits, bytes};
+        if (collect_stopped(core, link->node, bits, bits + bytes))
+            m.u.heartbeat.stopped = (struct td_bitmap){bits + bytes, bytes};
     }
     td_session_send(core, link->node, &m);
 }
@@ -44,10 +75,16 @@ void td_health_heard(struct td_core *core, uint32_t node, const struct td_messag
 {
     struct td_link *link = &core->link[node];
     uint32_t bytes = td_bit_bytes(core->options.topology.nodes);
-    const struct td_bitmap *up = &m->u.heartbeat.up;
-    if (!link->news || up->bytes != bytes || memcmp(link->news, up->bits, bytes) == 0)
+    const struct td_bitmap *up = &m->u.heartbeat.up, *stopped = &m->u.heartbeat.stopped;
+    uint8_t none[TD_NODES_MAX / 8] = {0};
+    if (!link->news || up->bytes != bytes || (stopped->bytes && stopped->bytes != bytes))
+        return;
+    const uint8_t *bits = stopped->bytes ? stopped->bits : none;
+    if (memcmp(link->news, up->bits, bytes) == 0 &&
+        memcmp(stopped_of(core, link), bits, bytes) == 0)
         return;
     memcpy(link->news, up->bits, bytes);
+    memcpy(stopped_of(core, link), bits, bytes);
     td_health_changed(core, node);
 }
 
@@ -65,7 +102,7 @@ bool td_health_add(struct td_core *core, struct td_link *link)
 {
     link->neighbour = true;
     core->health->neighbour[core->health->neighbours++] = link->node;
-    link->news = td_arena_alloc(core->arena, td_bit_bytes(core->options.topology.nodes));
+    link->news = td_arena_alloc(core->arena, 2 * td_bit_bytes(core->options.topology.nodes));
     return link->news != NULL;
 }
 
@@ -138,4 +175,33 @@ enum td_peer_state td_health_state(struct td_core *core, uint32_t node)
         if (!td_link_is_up(&core->link[core->health->neighbour[i]]))
             return TD_PEER_UNKNOWN;
     return TD_PEER_DOWN;
+}
+
+bool td_health_is_stopped(struct td_core *core, uint32_t node)
+{
+    if (td_health_state(core, node) == TD_PEER_UP)
+        return false;
+    bool is = td_goodbye_was_said(core, node);
+    for (uint32_t i = 0; i < core->health->neighbours && !is; i++) {
+        const struct td_link *link = &core->link[core->health->neighbour[i]];
+        is = td_link_is_up(link) && td_bit(stopped_of(core, link), node);
+    }
+    return is;
+}
+
+const char *td_health_why(struct td_core *core, uint32_t node)
+{
+    return td_health_is_stopped(core, node) ? TD_GOODBYE_TEXT : td_link_why(&core->link[node]);
+}
+
+td_time td_health_silence(const struct td_core *core, uint32_t node)
+{
+    const struct td_link *link = &core->link[node];
+    /* the end of a message may be just before a tick, which then sends no heartbeat */
+    td_time least = 5 * (td_time)core->settings.heartbeat_ns / 2,
+            quiet = core->now - link->heard_at;
+    bool told = link->neighbour || link->watches > 0;
+    if (!link->neighbour)
+        least += (td_time)core->settings.progress_timeout_ns / 2;
+    return node != core->node && td_link_is_up(link) && told && quiet > least ? quiet : 0;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* health: heartbeats, and what they tell of nodes without a link of their own. Each node tells its
- * parent in the node tree which nodes below are up, and each child which ones are up elsewhere. The
- * bitmaps replace each other, so a lost or late one does no harm. */
+ * parent in the node tree which nodes below are up and which have said goodbye, and each child the
+ * same of the nodes elsewhere. The bitmaps replace each other, so a lost or late one does no harm.
+ */
 #ifndef TD_CORE_NET_HEALTH_H
 #define TD_CORE_NET_HEALTH_H
 
@@ -29,5 +30,13 @@ void td_health_changed(struct td_core *core, uint32_t except);
  * given up. */
 td_time td_health_patience(const struct td_core *core);
 enum td_peer_state td_health_state(struct td_core *core, uint32_t node);
+/* td_health_silence returns how long a node with a link has been silent, or 0 if no message of it
+ * is missing: heartbeats come to parent and children in the node tree. Others are asked after half
+ * of td_health_patience if something here depends on them. */
+td_time td_health_silence(const struct td_core *core, uint32_t node);
+/* td_health_is_stopped returns true if a node is not up, and its daemon has said goodbye to this
+ * node or to another one. td_health_why returns why a node is not up. */
+bool td_health_is_stopped(struct td_core *core, uint32_t node);
+const char *td_health_why(struct td_core *core, uint32_t node);
 
 #endif

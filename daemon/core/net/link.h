@@ -66,7 +66,8 @@ struct td_link {
     enum td_session_state session_state : TD_SESSION_STATE_BITS;
     bool neighbour : 1;    /* parent or child in the node tree of heartbeats */
     bool relayed : 1;      /* without a connection of its own: neighbours forward its messages */
-    bool violated : 1;     /* the far end broke the protocol: given up when it goes down */
+    bool violated : 1;     /* the far end broke the protocol, or has said goodbye: given up when it
+                              goes down */
     bool torn : 1;         /* was up in this session, went down and has not resumed since */
     bool resume_due : 1;   /* a RESUME is to be sent */
     bool reply_wanted : 1; /* the RESUME asks for a reply */
@@ -86,7 +87,8 @@ struct td_link {
                         (relayed) has not said so */
     uint32_t session_given_up; /* the latest incoming session that was given up here */
     td_time expires_at;        /* the link is down or not open, and its session ends then */
-    uint8_t *news; /* neighbours in the node tree: bitmap of the nodes up on that side */
+    uint8_t *news; /* neighbours in the node tree: bitmaps of the nodes on that side that are up,
+                      and of those that have said goodbye */
     char *text;    /* TD_LINK_TEXT_MAX bytes: why it went down; "" while it is up or never was */
 };
 _Static_assert(sizeof(struct td_link) == 128, "two cache lines");

@@ -18,6 +18,7 @@
 #include "inflight.h"
 #include "link.h"
 #include "fabric.h"
+#include "goodbye.h"
 #include "health.h"
 #include "session.h"
 
@@ -647,6 +648,8 @@ void td_session_down(struct td_core *core, uint32_t node, const char *text, bool
 {
     struct td_link *link = &core->link[node];
     bool was_up = td_link_is_up(link);
+    if (td_goodbye_was_said(core, node))
+        text = TD_GOODBYE_TEXT; /* the driver knows only how the connection has ended */
     snprintf(link->text, TD_LINK_TEXT_MAX, "%s", text ? text : "");
     link->torn = link->torn || was_up;
     if (was_up)
@@ -654,7 +657,7 @@ void td_session_down(struct td_core *core, uint32_t node, const char *text, bool
     td_link_transition(link, TD_LINK_GO_DOWN);
     td_session_transition(link, TD_SESSION_CLOSE);
     if (link->news)
-        memset(link->news, 0, td_bit_bytes(core->options.topology.nodes));
+        memset(link->news, 0, 2 * td_bit_bytes(core->options.topology.nodes));
     if (!td_link_is_given_up(link) && !link->violated)
         expire_at(core, link, core->now + grace_of(core, link, refused));
     else

@@ -47,20 +47,23 @@ struct td_peer {
     struct td_peers *peers;
     uint32_t node;
     bool wanted, up, told_down, told_refused;
-    bool absent; /* the last attempt was refused */
-    bool steady; /* always needed: it reconnects within RETRY_MS_MAX */
+    bool absent;  /* the last attempt was refused */
+    bool goodbye; /* the daemon of the last link has said goodbye */
+    bool steady;  /* always needed: it reconnects within RETRY_MS_MAX */
     struct td_zsocket *dealer, *monitor;
     struct td_channel *channel;
     struct td_channel *express; /* carries numbered tree messages, if `express_open` */
     bool express_agreed;        /* the peer accepts an express path */
     bool express_open;
-    char address[80];        /* of the peer's host, from its reply; empty: that of the endpoint */
-    uint64_t session;        /* number of this daemon's connection to the peer */
-    uint64_t incarnation;    /* of the peer, from its replies; 0: unknown */
-    uint64_t session_in;     /* number of the peer's connection to this daemon; 0: none */
-    uint64_t incarnation_in; /* of the daemon that has it */
-    td_time session_in_at;   /* when it was accepted */
-    struct td_channel *in;   /* the peer's packets arrive on it */
+    char address[80];     /* of the peer's host, from its reply; empty: that of the endpoint */
+    uint64_t session;     /* number of this daemon's connection to the peer */
+    uint64_t incarnation; /* of the peer, from its replies; 0: unknown */
+    uint64_t incarnation_before;   /* of the peer when the link was up last; 0: it never was */
+    uint32_t minor, minor_before;  /* versions of the peer protocol of both */
+    uint64_t session_in;           /* number of the peer's connection to this daemon; 0: none */
+    uint64_t incarnation_in;       /* of the daemon that has it */
+    td_time session_in_at;         /* when it was accepted */
+    struct td_channel *in;         /* the peer's packets arrive on it */
     struct td_channel *express_in; /* its tree messages arrive on it, too */
     uv_timer_t retry;
     unsigned retry_ms;

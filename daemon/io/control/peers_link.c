@@ -18,6 +18,7 @@ enum {
     REFUSED_MS = 5000,     /* interval after a rejected handshake */
     MESSAGES_MAX = 4096,   /* queued messages of a connection */
     BACKLOG = 1024,        /* connections that wait to be accepted */
+    STOPPED_MS = 500,      /* until the first attempt after a goodbye: the daemon still ends */
 };
 
 #define STEADY_NS 5000000000u /* a link that was up for 5 s reconnects at once */
@@ -39,25 +40,41 @@ static void complain(const struct td_peer *p, const char *text)
 
 /* ---- replies ---- */
 
+/* how_up returns what has happened to a daemon whose link is up again. */
+static const char *how_up(const struct td_peer *p)
+{
+    if (p->incarnation_before == p->incarnation)
+        return "its daemon runs on";
+    if (p->goodbye)
+        return "its daemon was started again";
+    return p->minor_before < TD_MINOR_GOODBYE
+               ? "its daemon was restarted"
+               : "its daemon was restarted; the earlier one did not stop, but died or was killed";
+}
+
 static void link_up(struct td_peer *p)
 {
     struct td_log_fields about = about_node(p->node);
-    bool again = p->up_at != 0;
     p->up = true;
     uv_timer_stop(&p->retry);
     p->up_at = td_loop_now();
     p->peers->up++;
     p->text[0] = p->refusal[0] = '\0';
-    if (p->told_down)
-        td_log_rated_with(&p->log, p->up_at, TD_LOG_INFO, &about, "link to node %u is up%s",
-                          p->node, again ? " again" : "");
+    if (p->incarnation_before)
+        td_log_rated_with(&p->log, p->up_at, TD_LOG_INFO, &about, "link to node %u is up again: %s",
+                          p->node, how_up(p));
+    else if (p->told_down)
+        td_log_rated_with(&p->log, p->up_at, TD_LOG_INFO, &about, "link to node %u is up", p->node);
     else
         td_log_rated_with(&p->peers->first_log, p->up_at, TD_LOG_INFO, &about,
                           "link to node %u is established", p->node);
-    p->told_down = p->told_refused = false;
-    td_loop_feed(p->peers->loop,
-                 &(struct td_event){.kind = TD_EVENT_LINK_UP,
-                                    .u.link = {.node = p->node, .incarnation = p->incarnation}});
+    p->told_down = p->told_refused = p->goodbye = false;
+    p->incarnation_before = p->incarnation;
+    p->minor_before = p->minor;
+    td_loop_feed(p->peers->loop, &(struct td_event){.kind = TD_EVENT_LINK_UP,
+                                                    .u.link = {.node = p->node,
+                                                               .incarnation = p->incarnation,
+                                                               .minor = p->minor}});
 }
 
 bool td_peer_accepted(struct td_peer *p, const uint8_t *body, size_t size)
@@ -93,6 +110,7 @@ bool td_peer_accepted(struct td_peer *p, const uint8_t *body, size_t size)
     if (!p->incarnation)
         p->express_agreed = g.express && p->peers->loop->config->express;
     p->incarnation = g.incarnation;
+    p->minor = g.minor;
     return true;
 }
 
@@ -378,8 +396,9 @@ static void end(struct td_peer *p, const char *text, unsigned after_ms, bool ref
         return;
     snprintf(p->text, sizeof p->text, "%s (%.100s)", text,
              p->peers->loop->config->endpoints[p->node]);
+    bool wanted = p->goodbye || p->peers->loop->stopping; /* somebody has stopped a daemon */
     if (was_up)
-        td_log_rated_with(&p->log, td_loop_now(), TD_LOG_WARNING, &about,
+        td_log_rated_with(&p->log, td_loop_now(), wanted ? TD_LOG_INFO : TD_LOG_WARNING, &about,
                           "link to node %u is down: %s", p->node, p->text);
     else if (!p->told_down && !p->refusal[0])
         td_log_rated_with(&p->log, td_loop_now(), TD_LOG_INFO, &about,
@@ -427,4 +446,13 @@ void td_peers_drop(struct td_peers *peers, uint32_t node, const char *text)
         complain(p, text);
     if (p->wanted)
         td_peer_end(p, text, RETRY_MS);
+}
+
+void td_peers_part(struct td_peers *peers, uint32_t node, const char *text)
+{
+    struct td_peer *p = &peers->peer[node];
+    p->goodbye = true;
+    td_peer_end_in(p);
+    if (p->wanted)
+        td_peer_end(p, text, STOPPED_MS);
 }

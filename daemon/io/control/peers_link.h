@@ -30,5 +30,8 @@ void td_peer_refused(struct td_peer *p, const char *text);
 void td_peer_end_in(struct td_peer *p);
 /* td_peers_drop ends the link to a node, because the core asks for it. */
 void td_peers_drop(struct td_peers *peers, uint32_t node, const char *text);
+/* td_peers_part ends the connections to and from a node whose daemon has said goodbye. The daemon
+ * waits for that. */
+void td_peers_part(struct td_peers *peers, uint32_t node, const char *text);
 
 #endif

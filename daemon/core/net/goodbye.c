@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "goodbye.h"
+
+#include "health.h"
+#include "session.h"
+
+/* ---- this daemon stops ---- */
+
+static bool is_told(const struct td_core *core, uint32_t node)
+{
+    const struct td_link *link = &core->link[node];
+    return node != core->node && !link->relayed && td_link_is_open(link) &&
+           core->goodbyes->of[node].minor >= TD_MINOR_GOODBYE;
+}
+
+bool td_goodbye_say(struct td_core *core)
+{
+    struct td_goodbyes *g = core->goodbyes;
+    const struct td_message m = {.kind = TD_MESSAGE_GOODBYE,
+                                 .u.goodbye.incarnation = core->options.incarnation};
+    for (; g->next < core->options.topology.nodes; g->next++) {
+        if (!td_core_room(core))
+            return false;
+        if (!is_told(core, g->next))
+            continue;
+        td_session_send(core, g->next, &m);
+        td_bit_set(g->owes, g->next);
+        g->owing++;
+    }
+    if (!g->until)
+        g->until = core->now + TD_GOODBYE_NS;
+    td_core_alarm(core, g->until);
+    return g->owing == 0 || core->now >= g->until;
+}
+
+/* ---- another one stops ---- */
+
+/* end_link ends the link to a daemon that has said goodbye. */
+static void end_link(struct td_core *core, struct td_link *link)
+{
+    if (td_link_is_up(link)) {
+        link->violated = true; /* its session ends with the connection */
+        struct td_action *a = td_core_act(core, TD_ACTION_DROP_LINK);
+        a->u.drop.node = link->node;
+        a->u.drop.text = TD_GOODBYE_TEXT;
+        a->u.drop.goodbye = true;
+        return;
+    }
+    if (!td_link_is_given_up(link))
+        td_session_give_up(core, link, TD_GOODBYE_TEXT);
+    td_health_changed(core, UINT32_MAX);
+}
+
+void td_goodbye_hear(struct td_core *core, uint32_t from, const struct td_message_goodbye *m)
+{
+    struct td_link *link = &core->link[from];
+    uint32_t daemon = (uint32_t)m->incarnation;
+    if (link->relayed || !daemon || (link->daemon && link->daemon != daemon))
+        return; /* another daemon is known there: this one's ranks are lost already */
+    core->goodbyes->of[from].daemon = daemon;
+    td_core_notices.daemon_ended(core, from, daemon, TD_GOODBYE_TEXT);
+    end_link(core, link);
+}
+
+/* ---- links ---- */
+
+void td_goodbye_link_up(struct td_core *core, uint32_t node, uint32_t minor)
+{
+    core->goodbyes->of[node].minor = minor;
+}
+
+void td_goodbye_link_down(struct td_core *core, uint32_t node)
+{
+    struct td_goodbyes *g = core->goodbyes;
+    if (!td_bit(g->owes, node))
+        return;
+    td_bit_clear(g->owes, node);
+    g->owing--;
+}
+
+bool td_goodbye_was_said(const struct td_core *core, uint32_t node)
+{
+    uint32_t daemon = core->goodbyes->of[node].daemon, known = core->link[node].daemon;
+    return daemon && (!known || known == daemon);
+}

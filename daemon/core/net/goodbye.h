@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* goodbye: the last word of a daemon that stops.
+ *
+ * A stopping daemon sends GOODBYE on each connection, after all other messages of the session. The
+ * receiver knows then that the ranks of that daemon are dead, without a timeout or a quorum, and
+ * ends the link. That is the acknowledgement: the stopping daemon is done when all these links have
+ * ended, or after TD_GOODBYE_NS. Nodes without a link to it read of it in heartbeats (health.h).
+ * Owns: for each other node the daemon that has said goodbye last.
+ * Invariant: `owing` is the number of bits of `owes`. */
+#ifndef TD_CORE_NET_GOODBYE_H
+#define TD_CORE_NET_GOODBYE_H
+
+#include "base/bits.h"
+#include "base/limits.h"
+#include "link.h"
+
+#define TD_GOODBYE_NS ((td_time)250000000)
+/* The sentence for people, after the name of the node. */
+#define TD_GOODBYE_TEXT "its daemon was stopped by its operator"
+
+struct td_goodbyes {
+    uint8_t owes[TD_NODES_MAX / 8]; /* the nodes that were told and still have a link */
+    uint32_t owing, next;           /* next: to be told */
+    td_time until;                  /* this daemon waits for them no longer; 0: it has not begun */
+    struct td_goodbye {
+        uint32_t daemon; /* that has said goodbye: the low half of its incarnation; 0: none has */
+        uint32_t minor;  /* version of the peer protocol at the far end of the link that is up */
+    } * of;              /* [nodes] */
+};
+
+/* td_goodbye_say tells all nodes that have a link, once, and returns true when the daemon may go.
+ * It is called in each step of a daemon that has drained. */
+bool td_goodbye_say(struct td_core *core);
+/* td_goodbye_hear takes the goodbye of a node's daemon. */
+void td_goodbye_hear(struct td_core *core, uint32_t from, const struct td_message_goodbye *m);
+/* td_goodbye_link_up and td_goodbye_link_down follow the links. */
+void td_goodbye_link_up(struct td_core *core, uint32_t node, uint32_t minor);
+void td_goodbye_link_down(struct td_core *core, uint32_t node);
+/* td_goodbye_was_said returns true if the daemon that was on a node last has said goodbye. */
+bool td_goodbye_was_said(const struct td_core *core, uint32_t node);
+
+#endif
