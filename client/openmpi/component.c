@@ -232,6 +232,7 @@ static int open_component(void)
                    "coll_torus_leave names %s, which is no collective; the names are those of "
                    "MPI's functions in lower case, such as alltoallv",
                    unknown);
+    tm_membership_publish();
     return OMPI_SUCCESS;
 }
 
@@ -254,7 +255,7 @@ static int close_component(void)
     return OMPI_SUCCESS;
 }
 
-/* init_query never fails: a rank without a daemon takes part in the exchange of MPI_Init, too. */
+/* init_query never fails: a rank without a daemon counts the calls that fall back. */
 static int init_query(bool progress_threads, bool threads)
 {
     (void)progress_threads;

@@ -10,24 +10,24 @@
 
 #include "ompi/communicator/communicator.h"
 #include "ompi/group/group.h"
-#include "ompi/mca/coll/base/coll_tags.h"
-#include "ompi/mca/pml/pml.h"
+#include "ompi/mca/rte/rte.h"
 #include "ompi/proc/proc.h"
+#include "opal/mca/pmix/pmix.h"
 #include "opal/util/output.h"
 
 #include "group.h"
 #include "waiting.h"
 
-enum { ROOT = 0, NOT_A_MEMBER = -1 };
+enum { NOT_A_MEMBER = -1 };
 
-/* struct record: a rank as the others see it. */
+/* struct record: a rank as the others see it. The bytes are published: no padding, no pointers. */
 struct record {
     uint32_t usable;     /* it has a daemon, and uses it */
     uint32_t version;    /* of the component's rules */
     uint64_t library;    /* torus_version */
     uint64_t machine;    /* hash of the machine of its daemon */
     uint64_t parameters; /* tm_parameters_hash */
-    uint64_t nonce;      /* of rank 0, for the name of the job */
+    uint64_t nonce;      /* for the name of the job: that of its first rank counts */
     uint64_t node;       /* of the daemon */
     uint64_t daemon;     /* torus_incarnation */
 };
@@ -104,38 +104,26 @@ static uint64_t machine_hash(void)
     return tm_hash_add(hash, name, strlen(name));
 }
 
-/* ---- the exchange ---- */
+/* ---- the records ---- */
 
-static int send_to(const void *bytes, size_t count, int rank, struct ompi_communicator_t *comm)
+/* receive reads what a rank has published. A rank without the component has published nothing: if
+ * MPI_Init has collected all records, PMIx need not look elsewhere for it, which takes seconds. */
+static void receive(uint32_t rank, const char *key, struct record *record)
 {
-    return MCA_PML_CALL(send(bytes, count, MPI_BYTE, rank, MCA_COLL_BASE_TAG_ALLGATHER,
-                             MCA_PML_BASE_SEND_STANDARD, comm));
-}
-
-static int receive_from(void *bytes, size_t count, int rank, struct ompi_communicator_t *comm)
-{
-    return MCA_PML_CALL(
-        recv(bytes, count, MPI_BYTE, rank, MCA_COLL_BASE_TAG_ALLGATHER, comm, MPI_STATUS_IGNORE));
-}
-
-/* exchange fills in the records of all ranks, by messages: no collective is ready yet. Rank 0
- * gathers them; then each rank passes them on in a binomial tree. */
-static int exchange(struct record *record, struct ompi_communicator_t *comm)
-{
-    int rank = ompi_comm_rank(comm), ranks = ompi_comm_size(comm), error = OMPI_SUCCESS, bit = 1;
-    size_t all = (size_t)ranks * sizeof *record;
-    if (rank != ROOT)
-        error = send_to(&record[rank], sizeof *record, ROOT, comm);
-    for (int r = 1; rank == ROOT && r < ranks && error == OMPI_SUCCESS; r++)
-        error = receive_from(&record[r], sizeof *record, r, comm);
-    while (bit < ranks && !(rank & bit))
-        bit <<= 1;
-    if (rank != ROOT && error == OMPI_SUCCESS)
-        error = receive_from(record, all, rank & ~bit, comm);
-    for (bit >>= 1; bit > 0 && error == OMPI_SUCCESS; bit >>= 1)
-        if ((rank | bit) < ranks)
-            error = send_to(record, all, rank | bit, comm);
-    return error;
+    const opal_process_name_t name = {.jobid = table.jobid, .vpid = rank};
+    opal_value_t *value = NULL, *hint = OBJ_NEW(opal_value_t);
+    opal_list_t hints;
+    OBJ_CONSTRUCT(&hints, opal_list_t);
+    hint->key = strdup(OPAL_PMIX_IMMEDIATE);
+    hint->type = OPAL_BOOL;
+    hint->data.flag = opal_pmix_collect_all_data && !opal_pmix_base_async_modex;
+    opal_list_append(&hints, &hint->super);
+    if (opal_pmix.get(&name, key, &hints, &value) == OPAL_SUCCESS && value) {
+        if (value->type == OPAL_BYTE_OBJECT && value->data.bo.size == sizeof *record)
+            memcpy(record, value->data.bo.bytes, sizeof *record);
+        OBJ_RELEASE(value);
+    }
+    OPAL_LIST_DESTRUCT(&hints);
 }
 
 static bool together(const struct record *a, const struct record *b)
@@ -206,7 +194,7 @@ static void find_job(const struct record *record, uint32_t own)
     }
     table.own = (uint32_t)table.rank[own];
     snprintf(table.name, sizeof table.name, "mpi-%.80s-%08x-%u", space ? space : "0",
-             (unsigned)record[ROOT].nonce, lowest);
+             (unsigned)record[lowest].nonce, lowest);
 }
 
 /* ---- the job ---- */
@@ -260,6 +248,28 @@ static bool is_fault_tolerant(void)
     return enabled && *enabled;
 }
 
+void tm_membership_publish(void)
+{
+    uint32_t own = OMPI_PROC_MY_NAME->vpid, ranks = ompi_process_info.num_procs;
+    int error = OPAL_SUCCESS;
+    struct record mine = {.version = TM_VERSION,
+                          .library = (uint64_t)torus_version(),
+                          .parameters = tm_parameters_hash(),
+                          .nonce = nonce()};
+    if (!opal_pmix.put || ranks < 2)
+        return;
+    if (tm_parameters.priority >= 0 && !is_fault_tolerant() && open_context(own, ranks)) {
+        mine.usable = 1;
+        mine.machine = machine_hash();
+        mine.node = torus_node(tm_context);
+        mine.daemon = torus_incarnation(tm_context);
+    }
+    OPAL_MODEX_SEND(error, OPAL_PMIX_GLOBAL, &mca_coll_torus_component.collm_version, &mine,
+                    sizeof mine);
+    if (error != OPAL_SUCCESS)
+        tm_verbose(1, "torusd is not used by rank %u: PMIx does not publish it (%d)", own, error);
+}
+
 void tm_membership_init(struct ompi_communicator_t *world)
 {
     uint32_t own = (uint32_t)ompi_comm_rank(world);
@@ -275,21 +285,11 @@ void tm_membership_init(struct ompi_communicator_t *world)
         opal_output(0, "coll:torus: no memory for the table of %u ranks", table.ranks);
         return;
     }
-    struct record *mine = &record[own];
-    mine->version = TM_VERSION;
-    mine->library = (uint64_t)torus_version();
-    mine->parameters = tm_parameters_hash();
-    if (own == ROOT)
-        mine->nonce = nonce();
-    if (tm_parameters.priority >= 0 && table.ranks > 1 && !is_fault_tolerant() &&
-        open_context(own, table.ranks)) {
-        mine->usable = 1;
-        mine->machine = machine_hash();
-        mine->node = torus_node(tm_context);
-        mine->daemon = torus_incarnation(tm_context);
-    }
-    int error = table.ranks > 1 ? exchange(record, world) : OMPI_SUCCESS;
-    if (error != OMPI_SUCCESS || !drop_strangers(record))
+    char *key = mca_base_component_to_string(&mca_coll_torus_component.collm_version);
+    for (uint32_t r = 0; r < table.ranks && table.ranks > 1 && key; r++)
+        receive(r, key, &record[r]);
+    free(key);
+    if (!drop_strangers(record))
         memset(record, 0, table.ranks * sizeof *record);
     find_job(record, own);
     free(record);

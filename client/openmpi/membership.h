@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* membership: which ranks of MPI_COMM_WORLD use torusd together, and their job.
  *
- * In MPI_Init each rank sends its record to all others. Ranks with equal records form a job of
- * torusd; each computes its own job from the table without further messages.
+ * In MPI_Init each rank publishes its record by PMIx, with what Open MPI's own components publish,
+ * and reads those of all others: no message between ranks is sent. Ranks with equal records form a
+ * job of torusd; each computes its own job from the table without further messages.
  * Owns: the table, and the world group of the job. */
 #ifndef TORUS_OPENMPI_MEMBERSHIP_H
 #define TORUS_OPENMPI_MEMBERSHIP_H
 
 #include "component.h"
 
-/* tm_membership_init opens the context, exchanges the records of all ranks of MPI_COMM_WORLD, and
- * begins to join the job. It does not wait for the job. */
+/* tm_membership_publish opens the context and publishes the record of this rank, before MPI_Init
+ * exchanges what is published. A rank without a daemon does so, too. */
+void tm_membership_publish(void);
+/* tm_membership_init reads the records of all ranks of MPI_COMM_WORLD, and begins to join the job.
+ * It does not wait for the job. */
 void tm_membership_init(struct ompi_communicator_t *world);
 void tm_membership_free(void);
 
