@@ -125,9 +125,52 @@ class Arrays(RankTest):
             self.same(fraction, np.divmod(a, 0.5)[1])
             self.same(x, whole)
 
+    def test_operators_of_mixed_layouts(self):
+        """The result has the layout of the left operand."""
+        arrays = [(a, l) for a, l in self.arrays() if a.shape == (7, 10)]
+        for n, (a, layout) in enumerate(arrays):
+            b, other = arrays[n - 1]
+            x, y = torus.DistArray.fromwhole(a, layout), torus.DistArray.fromwhole(b, other)
+            for result, reference in ((x + y, a + b), (x * 2 - y, a * 2 - b), (x > y, a > b),
+                                      (np.hypot(x, y), np.hypot(a, b))):
+                self.same(result, reference)
+                self.assertEqual(result.layout, x.layout)
+            z = x.copy()
+            z -= y
+            self.same(z, a - b)
+            self.same(y, b)
+            self.assertEqual(z.layout, x.layout)
+            out = y.copy()
+            self.assertIs(np.add(x, 1, out=out, where=y > 0), out)
+            self.same(out, np.where(b > 0, a + 1, b))
+            self.assertEqual(out.layout, y.layout)
+            np.subtract(x, out, out=out)
+            self.same(out, a - np.where(b > 0, a + 1, b))
+
+    def test_operands_that_are_broadcast(self):
+        for whole, layout in self.arrays():
+            x = torus.DistArray.fromwhole(whole, layout)
+            for part in (whole[:1], whole[..., :1], whole[-1] if whole.ndim > 1 else whole[:1]):
+                y = torus.DistArray.fromwhole(part)
+                self.same(x * y, whole * part)
+                self.same(y - x, part - whole)
+                self.assertEqual((y - x).layout, x.layout)
+                z = x.copy()
+                z /= y
+                self.same(z, whole / part)
+
     def test_operators_refuse(self):
-        x, y = torus.DistArray((8, 6)), torus.DistArray((8, 6), layout="(*, block)")
-        for wrong, words in ((lambda: x + y, "layouts"), (lambda: x + torus.DistArray(8), "shapes"),
+        x, y = torus.DistArray((8, 1)), torus.DistArray((1, 6))
+        with self.assertRaisesRegex(ValueError, "one DistArray must have the shape"):
+            x + y  # pylint: disable=pointless-statement
+        with self.assertRaisesRegex(ValueError, "out has shape"):
+            np.add(torus.DistArray((8, 6)), 1, out=torus.DistArray((1, 6)))
+        half = self.job.Dup()
+        with self.assertRaisesRegex(ValueError, "groups"):
+            x + torus.DistArray((8, 1), group=half)  # pylint: disable=expression-not-assigned
+        half.Free()
+        x = torus.DistArray((8, 6))
+        for wrong, words in ((lambda: x + torus.DistArray(8), "broadcast"),
                              (lambda: x + np.ones(5), "broadcast"), (lambda: bool(x), "any"),
                              (lambda: x + np.ones((2, 8, 6)), "broadcast")):
             with self.assertRaisesRegex(ValueError, words):
@@ -176,6 +219,28 @@ class Arrays(RankTest):
                 self.close(x.sum(axis=(0, 2)).whole(), whole.sum(axis=(0, 2)))
                 self.close(x.max((-1, 1)).whole(), whole.max((-1, 1)))
             self.close((x - x.mean()).std(), whole.std())
+
+    def test_reductions_that_keep_axes(self):
+        for whole, layout in list(self.arrays())[::2]:
+            x = torus.DistArray.fromwhole(whole, layout)
+            axes = [None, 0, -1] + ([(0, 2), (-1, 1), (0, 1, 2)] if whole.ndim == 3 else [])
+            for axis in axes:
+                for name in ("sum", "prod", "min", "max", "mean", "std", "var", "all", "any", "argmin",
+                             "argmax")[:None if axis is None or isinstance(axis, int) else -2]:
+                    result = getattr(x, name)(axis=axis, keepdims=True)
+                    reference = getattr(whole, name)(axis=axis, keepdims=True)
+                    self.assertEqual(result.shape, reference.shape, (name, axis))
+                    self.assertEqual(result.dtype, reference.dtype, (name, axis))
+                    self.close(result.whole() if isinstance(result, torus.DistArray) else result,
+                               reference)
+                    same = getattr(np, name)(x, axis=axis, keepdims=True)
+                    self.assertEqual(same.shape, reference.shape)
+                self.close((x - x.mean(axis=axis, keepdims=True)).whole(),
+                           whole - whole.mean(axis=axis, keepdims=True))
+                self.close((np.max(x, axis, keepdims=True) / x).whole(),
+                           whole.max(axis, keepdims=True) / whole)
+                kept = np.add.reduce(x, axis=axis, keepdims=True)
+                self.assertEqual(kept.shape, np.add.reduce(whole, axis=axis, keepdims=True).shape)
 
     def test_types_of_reductions(self):
         for dtype in ("b1", "i1", "u2", "i4", "u8", "f2", "f4", "f16", "c8", "c16"):

@@ -43,8 +43,10 @@ def _described(group: Any, whole: Any, root: int) -> Tuple[Tuple[int, ...], np.d
 class DistArray(np.lib.mixins.NDArrayOperatorsMixin, Reductions):
     """An array over the ranks of a group.
 
-    NumPy's operators and ufuncs work element by element on arrays of one shape and layout; other
-    operands are scalars, and NumPy arrays that all ranks have alike, which are broadcast.
+    NumPy's operators and ufuncs work element by element. The result has the layout of the first
+    operand that has its shape; operands in other layouts are redistributed, which all ranks do.
+    Operands of other shapes are broadcast: scalars, NumPy arrays that all ranks have alike, and
+    DistArrays, which each rank then gets as a whole.
 
     >>> x = torus.DistArray((4, 6), "float64", "(*, cyclic)")
     >>> x.local[...] = 1
@@ -244,20 +246,17 @@ class DistArray(np.lib.mixins.NDArrayOperatorsMixin, Reductions):
 
     def _operand(self, value: Any) -> Any:
         """Returns this rank's part of an operand of a ufunc."""
-        if isinstance(value, DistArray):
-            if value.group is not self.group or value.shape != self.shape:
-                raise ValueError(f"operands have shapes {self.shape} and {value.shape} or different "
-                                 "groups; operands of one shape and group are supported")
-            if value.layout != self.layout:
-                raise ValueError(f"operands have the layouts {self.layout} and {value.layout}: "
-                                 "redistribute one of them")
-            return value.local
-        array = np.asarray(value)
-        if array.ndim == 0:
+        if isinstance(value, DistArray) and value.group is not self.group:
+            raise ValueError("operands belong to different groups")
+        if isinstance(value, DistArray) and value.shape == self.shape:
+            return value.redistribute(self.layout).local
+        shape = np.shape(value) if not isinstance(value, DistArray) else value.shape
+        if not shape and not isinstance(value, DistArray):
             return value
-        if np.broadcast_shapes(array.shape, self.shape) != self.shape:
-            raise ValueError(f"an array of shape {array.shape} cannot be broadcast to {self.shape}")
-        return self._layout.take(array)
+        if np.broadcast_shapes(shape, self.shape) != self.shape:
+            raise ValueError(f"an array of shape {shape} cannot be broadcast to {self.shape}")
+        return self._layout.take(value.whole() if isinstance(value, DistArray) else
+                                 np.asarray(value))
 
     def __pow__(self, exponent: Any) -> Any:
         if isinstance(exponent, (int, float)):  # as NumPy does: x ** 2 is np.square(x)
@@ -273,19 +272,41 @@ class DistArray(np.lib.mixins.NDArrayOperatorsMixin, Reductions):
         for out in outputs:
             if not isinstance(out, DistArray) and out is not None:
                 return NotImplemented
-        reference = next(v for v in (*inputs, *outputs) if isinstance(v, DistArray))
+        reference = self._reference((*inputs, *outputs))
         parts = [reference._operand(v) for v in inputs]
         if "where" in named:
             named["where"] = reference._operand(named["where"])
-        if outputs:
-            named["out"] = tuple(None if o is None else reference._operand(o) for o in outputs)
+        moved = [None if o is None else reference._output(o) for o in outputs]
+        if moved:
+            named["out"] = tuple(None if m is None else m.local for m in moved)
         results = getattr(ufunc, method)(*parts, **named)
+        for m, o in zip(moved, outputs):
+            if m is not o:
+                o.local[...] = m.redistribute(o.layout).local
         if ufunc.nout == 1:
             return outputs[0] if outputs else reference._new(results)
         return tuple(o if o is not None else reference._new(r) for r, o in
                      zip(results, outputs or (None,) * ufunc.nout))
 
-    def _reduce_by(self, ufunc: np.ufunc, axis: Any = 0, dtype: Any = None, **named: Any) -> Any:
+    @staticmethod
+    def _reference(operands: Sequence[Any]) -> "DistArray":
+        """Returns the first DistArray that has the shape of the result."""
+        arrays = [v for v in operands if isinstance(v, DistArray)]
+        shape = np.broadcast_shapes(*(a.shape for a in arrays))
+        for array in arrays:
+            if array.shape == shape:
+                return array
+        raise ValueError(f"operands of the shapes {', '.join(str(a.shape) for a in arrays)}: one "
+                         f"DistArray must have the shape of the result, {shape}")
+
+    def _output(self, out: "DistArray") -> "DistArray":
+        """Returns an output in this layout: the same, or a copy."""
+        if out.group is not self.group or out.shape != self.shape:
+            raise ValueError(f"out has shape {out.shape} and not {self.shape}, or another group")
+        return out.redistribute(self.layout)
+
+    def _reduce_by(self, ufunc: np.ufunc, axis: Any = 0, dtype: Any = None, keepdims: bool = False,
+                   **named: Any) -> Any:
         names: Dict[str, Callable[..., Any]] = {
             "add": self.sum, "multiply": self.prod, "minimum": self.min, "maximum": self.max,
             "logical_and": self.all, "logical_or": self.any}
@@ -293,7 +314,7 @@ class DistArray(np.lib.mixins.NDArrayOperatorsMixin, Reductions):
                                               for v in named.values()):
             return NotImplemented
         typed = {"dtype": dtype} if dtype is not None else {}
-        return names[ufunc.__name__](axis, **typed)
+        return names[ufunc.__name__](axis, keepdims=bool(keepdims), **typed)
 
 
 def fromfunction(function: Callable[..., Any], shape: Any, dtype: Any = float,

@@ -3,6 +3,9 @@
 
 Over all axes, each rank reduces its part; the ranks exchange these results and reduce them, alike on
 all ranks. Over some axes, the array first moves to a layout in which these axes are whole.
+
+With `keepdims`, the axes that are reduced have length 1 in the result, which so broadcasts against the
+array. The result over all axes is a NumPy array then, alike on all ranks.
 """
 from __future__ import annotations
 
@@ -43,22 +46,30 @@ def exchange(array: "DistArray", mine: Optional[Any], dtype: np.dtype) -> np.nda
 
 
 def reduce(array: "DistArray", function: Callable[..., Any], axis: Axis, dtype: Any = None,
-           empty: Any = None) -> Any:
+           empty: Any = None, keepdims: bool = False) -> Any:
     """Returns function(part, axis=axes) of the whole array: a scalar, or a DistArray. `empty` is
     the result for an array without elements; None: such an array is an error."""
     axes = axes_of(axis, array.ndim)
     named = {} if dtype is None else {"dtype": dtype}
     if len(axes) < array.ndim:
         moved, kept = whole_along(array, axes)
-        shape = tuple(array.shape[a] for a in kept)
-        return type(array)(shape, group=array.group, local=function(moved.local, axis=tuple(axes),
-                                                                    **named))
+        local = function(moved.local, axis=tuple(axes), keepdims=keepdims, **named)
+        if keepdims:
+            shape = tuple(1 if a in axes else n for a, n in enumerate(array.shape))
+            return type(array)(shape, layout=moved.layout, group=array.group, local=local)
+        return type(array)([array.shape[a] for a in kept], group=array.group, local=local)
     result = np.asarray(function(np.ones((1,), array.dtype), axis=None, **named)).dtype
     mine = function(array.local, axis=None, **named) if array.local.size else None
     values = exchange(array, mine, result)
     if values.size == 0 and empty is None:
         raise ValueError("the reduction of an empty array has no result")
-    return function(values, axis=None, **named) if values.size else result.type(empty)
+    total = function(values, axis=None, **named) if values.size else result.type(empty)
+    return _kept(total, array.ndim, keepdims)
+
+
+def _kept(value: Any, dimensions: int, keepdims: bool) -> Any:
+    """Returns the result of a reduction over all axes."""
+    return np.full((1,) * dimensions, value) if keepdims else value
 
 
 def whole_along(array: "DistArray", axes: Sequence[int]) -> Tuple["DistArray", List[int]]:
@@ -72,7 +83,13 @@ def whole_along(array: "DistArray", axes: Sequence[int]) -> Tuple["DistArray", L
 
 
 class Reductions:
-    """The reductions of DistArray. `keepdims` and `out` of NumPy are not supported."""
+    """The reductions of DistArray. `out` of NumPy is not supported.
+
+    >>> x = torus.fromfunction(lambda i, j: i + j, (4, 6))
+    >>> y = x - x.mean(axis=1, keepdims=True)
+    >>> float(abs(y.sum()))
+    0.0
+    """
 
     if TYPE_CHECKING:
         dtype: np.dtype
@@ -87,7 +104,8 @@ class Reductions:
         def ndim(self) -> int:
             """Of DistArray."""
 
-    def sum(self, axis: Axis = None, dtype: Any = None, out: None = None) -> Any:
+    def sum(self, axis: Axis = None, dtype: Any = None, out: None = None,
+            keepdims: bool = False) -> Any:
         """The sum, as numpy.sum.
 
         >>> x = torus.fromfunction(lambda i, j: i + j, (4, 6))
@@ -95,34 +113,36 @@ class Reductions:
         (96.0, [6.0, 10.0, 14.0, 18.0, 22.0, 26.0])
         """
         _no_out(out)
-        return reduce(self, np.sum, axis, dtype, empty=0)  # type: ignore
+        return reduce(self, np.sum, axis, dtype, 0, keepdims)  # type: ignore
 
-    def prod(self, axis: Axis = None, dtype: Any = None, out: None = None) -> Any:
+    def prod(self, axis: Axis = None, dtype: Any = None, out: None = None,
+             keepdims: bool = False) -> Any:
         """The product."""
         _no_out(out)
-        return reduce(self, np.prod, axis, dtype, empty=1)  # type: ignore
+        return reduce(self, np.prod, axis, dtype, 1, keepdims)  # type: ignore
 
-    def min(self, axis: Axis = None, out: None = None) -> Any:
+    def min(self, axis: Axis = None, out: None = None, keepdims: bool = False) -> Any:
         """The least element; NaN if one is NaN."""
         _no_out(out)
-        return reduce(self, np.min, axis)  # type: ignore
+        return reduce(self, np.min, axis, keepdims=keepdims)  # type: ignore
 
-    def max(self, axis: Axis = None, out: None = None) -> Any:
+    def max(self, axis: Axis = None, out: None = None, keepdims: bool = False) -> Any:
         """The greatest element; NaN if one is NaN."""
         _no_out(out)
-        return reduce(self, np.max, axis)  # type: ignore
+        return reduce(self, np.max, axis, keepdims=keepdims)  # type: ignore
 
-    def all(self, axis: Axis = None, out: None = None) -> Any:
+    def all(self, axis: Axis = None, out: None = None, keepdims: bool = False) -> Any:
         """Whether all elements are true."""
         _no_out(out)
-        return reduce(self, np.all, axis, empty=True)  # type: ignore
+        return reduce(self, np.all, axis, empty=True, keepdims=keepdims)  # type: ignore
 
-    def any(self, axis: Axis = None, out: None = None) -> Any:
+    def any(self, axis: Axis = None, out: None = None, keepdims: bool = False) -> Any:
         """Whether one element is true."""
         _no_out(out)
-        return reduce(self, np.any, axis, empty=False)  # type: ignore
+        return reduce(self, np.any, axis, empty=False, keepdims=keepdims)  # type: ignore
 
-    def mean(self, axis: Axis = None, dtype: Any = None, out: None = None) -> Any:
+    def mean(self, axis: Axis = None, dtype: Any = None, out: None = None,
+             keepdims: bool = False) -> Any:
         """The mean, in the type that numpy.mean has."""
         _no_out(out)
         result = np.dtype(dtype) if dtype is not None else np.mean(np.ones(1, self.dtype)).dtype
@@ -130,24 +150,29 @@ class Reductions:
         count = 1
         for a in axes_of(axis, self.ndim):
             count *= self.shape[a]
-        total = self.sum(axis, dtype=work)
+        total = self.sum(axis, dtype=work, keepdims=keepdims)
         return _typed(total / work_type(work, count), result)
 
-    def var(self, axis: Axis = None, dtype: Any = None, out: None = None, ddof: int = 0) -> Any:
+    def var(self, axis: Axis = None, dtype: Any = None, out: None = None, ddof: int = 0,
+            keepdims: bool = False) -> Any:
         """The variance, in the type that numpy.var has."""
         _no_out(out)
         if len(axes_of(axis, self.ndim)) < self.ndim:
-            return reduce(self, functools.partial(np.var, ddof=ddof), axis, dtype)  # type: ignore
+            return reduce(self, functools.partial(np.var, ddof=ddof), axis, dtype,  # type: ignore
+                          keepdims=keepdims)
         result = np.dtype(dtype) if dtype is not None else np.var(np.ones(1, self.dtype)).dtype
         deviation = abs(self - self.mean(dtype=np.float64 if result.kind == "f" and
                                          self.dtype.kind in "biu" else None))
-        return _typed((deviation * deviation).sum() / (self.size - ddof), result)
+        total = (deviation * deviation).sum(keepdims=keepdims)
+        return _typed(total / (self.size - ddof), result)
 
-    def std(self, axis: Axis = None, dtype: Any = None, out: None = None, ddof: int = 0) -> Any:
+    def std(self, axis: Axis = None, dtype: Any = None, out: None = None, ddof: int = 0,
+            keepdims: bool = False) -> Any:
         """The standard deviation."""
-        return np.sqrt(self.var(axis, dtype, out, ddof))
+        return np.sqrt(self.var(axis, dtype, out, ddof, keepdims))
 
-    def argmin(self, axis: Optional[int] = None, out: None = None) -> Any:
+    def argmin(self, axis: Optional[int] = None, out: None = None,
+               keepdims: bool = False) -> Any:
         """The index of the first least element along an axis, or in the flattened array.
 
         >>> x = torus.fromfunction(lambda i, j: abs(i - j), (3, 4))
@@ -155,12 +180,13 @@ class Reductions:
         (0, [0, 1, 2])
         """
         _no_out(out)
-        return _places(self, np.argmin, np.min, axis)  # type: ignore
+        return _places(self, np.argmin, np.min, axis, keepdims)  # type: ignore
 
-    def argmax(self, axis: Optional[int] = None, out: None = None) -> Any:
+    def argmax(self, axis: Optional[int] = None, out: None = None,
+               keepdims: bool = False) -> Any:
         """The index of the first greatest element along an axis, or in the flattened array."""
         _no_out(out)
-        return _places(self, np.argmax, np.max, axis)  # type: ignore
+        return _places(self, np.argmax, np.max, axis, keepdims)  # type: ignore
 
 
 def _no_out(out: Any) -> None:
@@ -178,10 +204,15 @@ def _typed(value: Any, dtype: np.dtype) -> Any:
 
 
 def _places(array: "DistArray", find: Callable[..., Any], best: Callable[..., Any],
-            axis: Optional[int]) -> Any:
+            axis: Optional[int], keepdims: bool) -> Any:
     if axis is None or array.ndim == 1 and axes_of(axis, 1):
-        return _place(array, find, best)
-    return reduce(array, lambda part, axis: find(part, axis=axis[0]), axis)
+        return _kept(_place(array, find, best), array.ndim, keepdims)
+
+    def find_along(part: np.ndarray, axis: Tuple[int, ...], keepdims: bool) -> np.ndarray:
+        places = find(part, axis=axis[0])
+        return np.expand_dims(places, axis) if keepdims else places
+
+    return reduce(array, find_along, axis, keepdims=keepdims)
 
 
 def _place(array: "DistArray", find: Callable[..., Any], best: Callable[..., Any]) -> int:
