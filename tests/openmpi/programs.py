@@ -123,10 +123,24 @@ def scalapack_folder(folder, _):
     2.2.1 gives PDLACON an estimate that it has not set (valgrind names both), so ranks part, and hang or end,
     by what earlier calls left on the stack: also under plain Open MPI, after a library that fills the stack
     with other bytes."""
+    copy_inputs(folder)
+    change(os.path.join(folder, "LU.dat"), r"(?m)^T(?=\s+\(T or F\) Test Cond)", "F")
+
+
+def estimates_folder(folder, _):
+    """The input of xdlu with condition estimates, for matrices of 2, 3 and 4 rows. These end well with any
+    bytes on the stack; those of 5 rows and more do not."""
+    copy_inputs(folder)
+    path = os.path.join(folder, "LU.dat")
+    change(path, r"(?m)^4(?=\s+number of problems sizes)", "3")
+    change(path, r"(?m)^.*(?=\tvalues of M$)", "2 3 4")
+    change(path, r"(?m)^.*(?=\tvalues of N$)", "2 3 4")
+
+
+def copy_inputs(folder):
     for name in os.listdir(SCALAPACK):
         if name.endswith(".dat"):
             shutil.copy(os.path.join(SCALAPACK, name), folder)
-    change(os.path.join(folder, "LU.dat"), r"(?m)^T(?=\s+\(T or F\) Test Cond)", "F")
 
 
 def scalapack_result(_, output):
@@ -160,6 +174,7 @@ PROGRAMS = {
     "xdinv": ([SCALAPACK + "/xdinv"], SCALAPACK + "/xdinv", scalapack_folder, scalapack_result),
     "xdqr": ([SCALAPACK + "/xdqr"], SCALAPACK + "/xdqr", scalapack_folder, scalapack_result),
     "xdlu": ([SCALAPACK + "/xdlu"], SCALAPACK + "/xdlu", scalapack_folder, scalapack_result),
+    "xdlu estimates": ([SCALAPACK + "/xdlu"], SCALAPACK + "/xdlu", estimates_folder, scalapack_result),
     "dpb1tst": ([SCALAPACK + "/PBLAS/dpb1tst"], SCALAPACK + "/PBLAS/dpb1tst", pblas_folder, pblas_result),
 }
 
@@ -185,13 +200,13 @@ def run(arguments, name, shape, counted):
     with tempfile.TemporaryDirectory(prefix="programs.") as folder:
         fill(folder, arguments.rounds > 0)
         done = subprocess.run([*launch, *command], cwd=folder, env=environment, text=True, timeout=SECONDS,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace",
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, errors="replace",
                               stdin=subprocess.DEVNULL, check=False)
         if done.returncode != 0:
-            sys.exit(f"{done.stdout[-3000:]}\n{name}, {shape}: exit code {done.returncode}")
+            sys.exit(f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}\n{name}, {shape}: exit code {done.returncode}")
         results, tolerance = read(folder, done.stdout)
     seconds = int(re.findall(r"took (\d+) ns", done.stdout)[-1]) / 1e9
-    counts = re.findall(r"count: rank \d+: (\d+) collectives, (\d+) through", done.stdout)
+    counts = re.findall(r"count: rank \d+: (\d+) collectives, (\d+) through", done.stderr)
     return results, tolerance, seconds, [sum(int(c[i]) for c in counts) for i in (0, 1)]
 
 
