@@ -56,7 +56,9 @@ static int read_datagram(torus_context *c, bool waits, size_t *size)
         message.msg_control = control;
         message.msg_controllen = sizeof control;
         got = recvmsg(c->fd, &message, (waits ? 0 : MSG_DONTWAIT) | MSG_CMSG_CLOEXEC);
-    } while (got < 0 && errno == EINTR);
+        /* ECONNRESET comes once, if the daemon closed the connection without reading all. What it
+         * said before, such as why, is still there. */
+    } while (got < 0 && (errno == EINTR || errno == ECONNRESET));
     int error = errno;
     const struct cmsghdr *rights = got > 0 ? CMSG_FIRSTHDR(&message) : NULL;
     drop_passed(c);

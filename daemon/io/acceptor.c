@@ -2,47 +2,44 @@
 #include "acceptor.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "descriptors.h"
 #include "log.h"
 
 enum { PAUSE_MS = 250 };
 
 #define LOG_INTERVAL_NS 60000000000u
 
-/* has_descriptor returns true if the process has a descriptor for another connection; else errno
- * has the error. */
-static bool has_descriptor(const struct td_acceptor *a)
-{
-    struct rlimit limit;
-    int lowest = fcntl(a->fd, F_DUPFD_CLOEXEC, 0); /* the number that accept would return */
-    if (lowest < 0)
-        return false;
-    close(lowest);
-    errno = EMFILE;
-    return getrlimit(RLIMIT_NOFILE, &limit) != 0 ||
-           (rlim_t)lowest + (rlim_t)a->spare < limit.rlim_cur;
-}
-
 static void on_pause_over(uv_timer_t *timer)
 {
-    td_acceptor_resume(timer->data);
+    struct td_acceptor *a = timer->data;
+    bool lacking = !a->calls->has_room(a->user);
+    if (a->calls->lacking)
+        a->calls->lacking(a->user, lacking ? a->fd : -1);
+    if (lacking)
+        uv_timer_start(&a->pause, on_pause_over, PAUSE_MS, 0);
+    else
+        td_acceptor_resume(a);
 }
 
 static void pause_accepting(struct td_acceptor *a, int error)
 {
+    char text[200];
     uv_poll_stop(&a->poll);
     uv_timer_start(&a->pause, on_pause_over, PAUSE_MS, 0);
     uint64_t now = uv_hrtime();
-    if (!a->logged_at || now - a->logged_at >= LOG_INTERVAL_NS) {
-        a->logged_at = now;
-        td_log(TD_LOG_ERROR, "cannot accept new %s: %s; raise LimitNOFILE of torusd.service",
-               a->what, strerror(error));
-    }
+    if (a->logged_at && now - a->logged_at < LOG_INTERVAL_NS)
+        return;
+    a->logged_at = now;
+    if (error == EMFILE)
+        td_descriptors_text(text, sizeof text);
+    else
+        snprintf(text, sizeof text, "%s", strerror(error));
+    td_log(TD_LOG_ERROR, "cannot accept new %s: %s", a->what, text);
 }
 
 static void on_connect(uv_poll_t *poll, int error, int events)
@@ -51,18 +48,20 @@ static void on_connect(uv_poll_t *poll, int error, int events)
     (void)events;
     if (error < 0)
         return;
-    int fd = has_descriptor(a) ? accept4(a->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK) : -1;
+    int fd = -1;
+    errno = EMFILE;
+    if (a->calls->has_room(a->user))
+        fd = accept4(a->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd >= 0)
-        a->accepted(a->user, fd);
+        a->calls->accepted(a->user, fd);
     else if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
         pause_accepting(a, errno);
 }
 
-bool td_acceptor_start(struct td_acceptor *a, uv_loop_t *uv, int fd, const char *what, int spare,
-                       void (*accepted)(void *user, int fd), void *user)
+bool td_acceptor_start(struct td_acceptor *a, uv_loop_t *uv, int fd, const char *what,
+                       const struct td_acceptor_calls *calls, void *user)
 {
-    *a = (struct td_acceptor){
-        .fd = fd, .what = what, .spare = spare, .accepted = accepted, .user = user, .handles = 2};
+    *a = (struct td_acceptor){.fd = fd, .what = what, .calls = calls, .user = user, .handles = 2};
     int error = uv_poll_init(uv, &a->poll, fd);
     if (error) {
         close(fd);

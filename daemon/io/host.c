@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "io/control/peers.h"
+#include "io/descriptors.h"
 #include "wire/wire.h"
 
 typedef void show_fn(const struct td_loop *loop, char *text, size_t bytes);
@@ -84,14 +85,14 @@ static void show_files(const struct td_loop *loop, char *text, size_t bytes)
     show_limit(RLIMIT_NOFILE, text, bytes);
 }
 
-/* show_files_needed writes how many descriptors the limits of the configuration may take: two for
- * each client (its socket, and its process), six for each peer, and some of its own. */
+/* show_files_needed writes how many descriptors the limits of the configuration may take: those
+ * of each client, of each peer, and of the daemon. */
 static void show_files_needed(const struct td_loop *loop, char *text, size_t bytes)
 {
-    enum { OF_CLIENT = 2, OF_PEER = 6, OWN = 64 };
     snprintf(text, bytes, "%llu",
-             OF_CLIENT * (unsigned long long)loop->config->settings.clients_max +
-                 OF_PEER * (unsigned long long)loop->config->topology.nodes + OWN);
+             TD_DESCRIPTORS_OF_CLIENT * (unsigned long long)loop->config->settings.clients_max +
+                 TD_DESCRIPTORS_OF_PEER * (unsigned long long)td_peers_most(loop->peers) +
+                 TD_DESCRIPTORS_OWN);
 }
 
 static void show_maps(const struct td_loop *loop, char *text, size_t bytes)

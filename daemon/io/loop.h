@@ -15,6 +15,7 @@
 
 #include "alarm.h"
 #include "core/core.h"
+#include "descriptors.h"
 #include "io/clients/regions.h"
 #include "io/config/config.h"
 
@@ -46,6 +47,7 @@ struct td_loop {
     void *driver;                 /* the upcalls' first argument */
     uint64_t incarnation, digest; /* digest: td_settings_digest, for daemons of 4.1 */
 
+    struct td_descriptors descriptors;
     struct td_regions *regions;
     struct td_segments *segments;
     struct td_peers *peers;

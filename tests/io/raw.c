@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "raw.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +25,10 @@ bool raw_reply(int fd, struct td_reply *reply)
     const char *why = NULL;
     struct pollfd p = {.fd = fd, .events = POLLIN};
     assert_int_equal(poll(&p, 1, 10000), 1);
-    ssize_t size = recv(fd, bytes, sizeof bytes, 0);
+    ssize_t size = 0;
+    do /* ECONNRESET comes once, before what the daemon said */
+        size = recv(fd, bytes, sizeof bytes, 0);
+    while (size < 0 && errno == ECONNRESET);
     if (size <= 0)
         return false;
     assert_int_equal(td_wire_decode_reply(bytes, (size_t)size, &wire_memory, reply, &why), TD_OK);

@@ -108,11 +108,21 @@ static bool readable(int fd, int timeout_ms)
     return poll(&p, 1, timeout_ms) == 1;
 }
 
-static void clients_wait_while_descriptors_lack(void **state)
+static int try_open(torus_context **c, char *why, size_t why_bytes)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/s0", folder);
+    struct torus_open_options o = {.size = sizeof o, .socket = path};
+    int error = torus_open(c, &o);
+    snprintf(why, why_bytes, "%s", torus_last_error(*c));
+    return error;
+}
+
+static void clients_are_refused_while_descriptors_lack(void **state)
 {
     (void)state;
     enum { MOST = 128 };
-    int fd[MOST], count = 0;
+    int fd[MOST], count = 0, error = TORUS_OK;
     struct td_reply reply;
     const struct td_request hello = {.kind = TD_REQUEST_HELLO, .id = 1};
     descriptors = MOST;
@@ -126,9 +136,23 @@ static void clients_wait_while_descriptors_lack(void **state)
             continue;
     }
     assert_true(count > 10);
+    assert_true(raw_reply(fd[count - 1], &reply)); /* after a pause */
+    assert_int_equal(reply.error, TD_ERR_BUSY);
+    assert_int_equal(reply.id, 0);
+    assert_non_null(strstr(reply.text, "refused: "));
+    assert_non_null(strstr(reply.text, " of 128 descriptors are in use"));
+    assert_non_null(strstr(reply.text, "raise LimitNOFILE"));
+    assert_false(raw_reply(fd[count - 1], &reply)); /* the connection has ended */
+    char why[300];
+    torus_context *c = NULL;
+    assert_int_equal(try_open(&c, why, sizeof why), TORUS_ERR_BUSY); /* a process reads it */
+    assert_non_null(strstr(why, " of 128 descriptors are in use"));
+    torus_close(c);
     long before = ticks(daemon_pid[0]);
-    assert_false(readable(fd[count - 1], 1500));
+    int waiting = raw_open();
+    assert_false(readable(waiting, 1500) && !raw_reply(waiting, &reply));
     assert_in_range(ticks(daemon_pid[0]) - before, 0, 10); /* of 150: the daemon sleeps */
+    close(waiting);
 
     /* clients with a connection are served, also with memory */
     struct td_request q = {.kind = TD_REQUEST_REGION, .id = 2};
@@ -141,12 +165,15 @@ static void clients_wait_while_descriptors_lack(void **state)
     assert_int_equal(raw_ask(fd[0], q, memory).kind, TD_REPLY_DONE);
     close(memory);
 
-    for (int i = 0; i < count - 1; i++)
+    for (int i = 0; i < count; i++)
         close(fd[i]);
-    assert_true(raw_reply(fd[count - 1], &reply)); /* the client that waited */
-    assert_int_equal(reply.kind, TD_REPLY_WELCOME);
-    close(fd[count - 1]);
-    torus_close(open_at(0));
+    do { /* the daemon notices their ends */
+        error = try_open(&c, why, sizeof why);
+        if (error)
+            torus_close(c);
+    } while (error == TORUS_ERR_BUSY);
+    assert_int_equal(error, TORUS_OK);
+    torus_close(c);
     assert_int_equal(logged(0, "cannot accept new clients"), 1);
     stop();
 }
@@ -269,7 +296,7 @@ int main(void)
         cmocka_unit_test_teardown(unfit_memory_is_refused, clean_up),
         cmocka_unit_test_teardown(counts_beyond_the_buffer_are_answered, clean_up),
         cmocka_unit_test_teardown(memory_of_another_rank_can_only_be_read, clean_up),
-        cmocka_unit_test_teardown(clients_wait_while_descriptors_lack, clean_up),
+        cmocka_unit_test_teardown(clients_are_refused_while_descriptors_lack, clean_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

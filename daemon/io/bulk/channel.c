@@ -12,6 +12,7 @@
 #include "channel_output.h"
 #include "express.h"
 #include "io/acceptor.h"
+#include "io/descriptors.h"
 #include "wire/packet.h"
 
 enum {
@@ -22,7 +23,7 @@ enum {
     HANDSHAKE_MAX = 1024,
     DIRECT_BYTES = 4096,  /* a payload with at least this much missing is read to its place */
     TURN_BYTES = 1 << 20, /* read in a row, before the loop looks at its other sockets */
-    SPARE = 8,            /* descriptors reserved for other uses */
+    SPARE = TD_DESCRIPTORS_LEAST / 2, /* descriptors reserved for other uses */
 };
 
 /* The first bytes of a stream: [tree messages][sealed with a key]. */
@@ -617,6 +618,12 @@ static void on_connection(void *user, int fd)
     start(c);
 }
 
+static bool has_room(void *user)
+{
+    (void)user;
+    return td_descriptors_free() > SPARE; /* peers connect seldom, so they are counted each time */
+}
+
 struct td_listener *td_listener_create(struct td_channels *channels, const char *endpoint,
                                        const struct td_channel_calls *calls, void *user)
 {
@@ -629,8 +636,8 @@ struct td_listener *td_listener_create(struct td_channels *channels, const char 
     l->calls = calls;
     l->user = user;
     int fd = td_endpoint_listen(endpoint);
-    if (fd >= 0 &&
-        td_acceptor_start(&l->acceptor, channels->uv, fd, "peers", SPARE, on_connection, l)) {
+    static const struct td_acceptor_calls acceptor_calls = {has_room, on_connection, NULL};
+    if (fd >= 0 && td_acceptor_start(&l->acceptor, channels->uv, fd, "peers", &acceptor_calls, l)) {
         if (td_endpoint_path(endpoint))
             snprintf(l->path, sizeof l->path, "%s", td_endpoint_path(endpoint));
         return l;

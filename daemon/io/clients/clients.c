@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -16,10 +15,13 @@
 #include "closer.h"
 #include "events.h"
 #include "io/acceptor.h"
+#include "io/control/peers.h"
+#include "io/descriptors.h"
 #include "letterbox.h"
 #include "listener.h"
 #include "observers.h"
 #include "process.h"
+#include "denials.h"
 #include "segments.h"
 #include "wire/client.h"
 
@@ -31,7 +33,6 @@ enum {
     BUCKETS = 256,
     PASSED_MAX = 253, /* descriptors in one message (SCM_MAX_FD). The kernel closes those that there
                          is no space for, and may sleep meanwhile */
-    SPARE = PASSED_MAX + 32, /* descriptors reserved for these, and for links to peers */
 };
 
 /* struct waiting: a reply that the socket did not accept at once. */
@@ -67,6 +68,7 @@ struct td_clients {
     struct td_loop *loop;
     struct td_closer *closer;
     struct td_acceptor acceptor;
+    struct td_denials denials;
     bool passed; /* the service manager owns the path of the socket */
     struct td_observers observers;
     uv_timer_t sweep; /* runs while a connection is closing */
@@ -623,12 +625,35 @@ uint32_t td_clients_count(const struct td_clients *c)
 
 /* ---- life ---- */
 
-/* spare_descriptors returns how many descriptors clients may not take: a quarter at most. */
-static int spare_descriptors(void)
+/* has_descriptors returns true if there are descriptors for one more client. It leaves a reserve,
+ * of half of all descriptors at most: those of one message, and those of each peer that is not
+ * connected. */
+static bool has_descriptors(void *user)
 {
-    struct rlimit limit;
-    bool few = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < 4 * SPARE;
-    return few ? (int)limit.rlim_cur / 4 : SPARE;
+    struct td_clients *c = user;
+    const struct td_peers *peers = c->loop->peers;
+    uint64_t most = td_descriptors_limit() / 2;
+    uint64_t reserve =
+        PASSED_MAX + TD_DESCRIPTORS_LEAST +
+        (uint64_t)TD_DESCRIPTORS_OF_PEER * (td_peers_most(peers) - td_peers_up(peers));
+    if (reserve > most)
+        reserve = most;
+    td_regions_leave(c->loop->regions, reserve);
+    return td_descriptors_take(&c->loop->descriptors, TD_DESCRIPTORS_OF_CLIENT, reserve,
+                               uv_now(&c->loop->uv));
+}
+
+/* on_lacking refuses the clients that wait while descriptors lack. */
+static void on_lacking(void *user, int listener)
+{
+    struct td_clients *c = user;
+    char why[200], text[220];
+    td_descriptors_text(why, sizeof why);
+    snprintf(text, sizeof text, "refused: %s", why);
+    if (listener < 0)
+        td_denials_close(&c->denials, c->closer);
+    else
+        td_denials_tell(&c->denials, c->closer, listener, text);
 }
 
 struct td_clients *td_clients_create(struct td_loop *loop, char *why, size_t why_bytes)
@@ -651,8 +676,8 @@ struct td_clients *td_clients_create(struct td_loop *loop, char *why, size_t why
     uv_idle_init(&loop->uv, &c->unread);
     c->unread.data = c;
     int fd = td_listener_open(loop->config->socket, &c->passed, why, why_bytes);
-    if (fd >= 0 && td_acceptor_start(&c->acceptor, &loop->uv, fd, "clients", spare_descriptors(),
-                                     on_connect, c))
+    static const struct td_acceptor_calls calls = {has_descriptors, on_connect, on_lacking};
+    if (fd >= 0 && td_acceptor_start(&c->acceptor, &loop->uv, fd, "clients", &calls, c))
         return c;
     td_regions_unmap_on(loop->regions, NULL);
     td_closer_stop(c->closer);
@@ -673,6 +698,7 @@ void td_clients_stop(struct td_clients *c)
             flush(c->connection[i]);
             remove_connection(c->connection[i]);
         }
+    td_denials_close(&c->denials, c->closer);
     td_events_end(&c->events);
     td_log_rate_end(&c->expelled_log, TD_LOG_WARNING, "turned away processes");
     if (!c->passed)

@@ -18,6 +18,7 @@
 #include "base/limits.h"
 #include "compute/walk.h"
 #include "closer.h"
+#include "io/descriptors.h"
 
 enum {
     INLINE_BYTES = 1 << 22, /* more memory is unmapped and populated on the threads of the closer */
@@ -43,6 +44,7 @@ struct td_regions {
     uint64_t uid_bytes_max;
     struct td_closer *closer;
     uint32_t kept_max; /* descriptors */
+    uint64_t left;     /* descriptors that are left to others */
     uint32_t count;    /* entries used so far */
     struct region region[TD_REGIONS_MAX];
     char text[TD_TEXT_MAX];
@@ -221,6 +223,11 @@ static const char *check(struct td_regions *r, int fd, uint64_t bytes, uint64_t 
     return NULL;
 }
 
+void td_regions_leave(struct td_regions *r, uint64_t descriptors)
+{
+    r->left = descriptors;
+}
+
 /* keep returns a copy of the descriptor, or -1 if regions, or those of uid, keep too many. */
 static int keep(const struct td_regions *r, int fd, uint64_t uid)
 {
@@ -230,8 +237,9 @@ static int keep(const struct td_regions *r, int fd, uint64_t uid)
         kept += keeps;
         own += keeps && r->region[i].uid == uid;
     }
-    return kept < r->kept_max && own < r->kept_max / KEPT_UID_PART ? fcntl(fd, F_DUPFD_CLOEXEC, 0)
-                                                                   : -1;
+    bool may =
+        kept < r->kept_max && own < r->kept_max / KEPT_UID_PART && td_descriptors_free() > r->left;
+    return may ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
 }
 
 int td_regions_descriptor(const struct td_regions *r, uint32_t handle, uint64_t uid)

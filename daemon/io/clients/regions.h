@@ -42,6 +42,9 @@ td_err td_regions_map(struct td_regions *regions, int fd, uint64_t bytes, uint64
  * the caller closes; NULL: no memory, no descriptor, or too much for uid. */
 void *td_regions_share(struct td_regions *regions, uint64_t bytes, uint64_t uid, uint32_t *handle,
                        int *fd);
+/* td_regions_leave sets how many descriptors of the process must be left when a region keeps one.
+ */
+void td_regions_leave(struct td_regions *regions, uint64_t descriptors);
 /* td_regions_descriptor returns the descriptor of a region of uid, for another of its processes; it
  * stays open until the region is unmapped. -1: none was kept. */
 int td_regions_descriptor(const struct td_regions *regions, uint32_t handle, uint64_t uid);

@@ -122,6 +122,12 @@ uint32_t td_peers_wanted(const struct td_peers *peers)
     return peers->wanted;
 }
 
+uint32_t td_peers_most(const struct td_peers *peers)
+{
+    bool routed = peers->loop->config->settings.tuning.fabric == TD_FABRIC_ROUTED;
+    return routed ? peers->wanted : peers->loop->config->topology.nodes - 1;
+}
+
 uint32_t td_peers_mtu(const struct td_peers *peers, uint32_t *node)
 {
     uint32_t least = 0;

@@ -32,9 +32,11 @@ void td_peers_settle(struct td_peers *peers);
 void td_peers_region_lost(struct td_peers *peers);
 /* td_peers_bulk_reads counts how often streams of packets have been read. */
 uint64_t td_peers_bulk_reads(const struct td_peers *peers);
-/* td_peers_up counts the links that are up, td_peers_wanted those that the daemon keeps open. */
+/* td_peers_up counts the links that are up, td_peers_wanted those that the daemon keeps open, and
+ * td_peers_most those that it may need. */
 uint32_t td_peers_up(const struct td_peers *peers);
 uint32_t td_peers_wanted(const struct td_peers *peers);
+uint32_t td_peers_most(const struct td_peers *peers);
 /* td_peers_mtu returns the least MTU of the paths to peers that are connected over TCP, in bytes,
  * and sets *node to that peer; 0: none is. */
 uint32_t td_peers_mtu(const struct td_peers *peers, uint32_t *node);

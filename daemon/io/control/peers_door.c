@@ -8,11 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "io/descriptors.h"
 #include "peers_internal.h"
 #include "peers_link.h"
 #include "peers_listen.h"
@@ -20,7 +20,6 @@
 
 enum {
     STRANGERS_MAX = 64,
-    RESERVE = 32,             /* descriptors that connections of peers do not use */
     LOOK_MS = 100,            /* between two looks at the connections */
     LOOK_SOON_MS = 10,        /* the same while one of them is suspected */
     UNFINISHED_MAX = 1 << 20, /* bytes of a message that is not complete */
@@ -161,12 +160,6 @@ static bool make_room(struct td_door *d, int fd)
     return true;
 }
 
-static bool in_reserve(int fd)
-{
-    struct rlimit limit;
-    return getrlimit(RLIMIT_NOFILE, &limit) == 0 && (rlim_t)fd + RESERVE >= limit.rlim_cur;
-}
-
 static void admit(struct td_door *d, int fd)
 {
     bool tcp = false;
@@ -186,8 +179,11 @@ static void admit(struct td_door *d, int fd)
     d->guest[fd] = g;
     d->strangers++;
     d->connections++;
-    if (in_reserve(copy))
-        turn_out(d, g, "too many open files: raise LimitNOFILE of torusd.service");
+    if (td_descriptors_free() < TD_DESCRIPTORS_LEAST) {
+        char why[200];
+        td_descriptors_text(why, sizeof why);
+        turn_out(d, g, why);
+    }
     for (struct guest *s = d->stranger; s && d->strangers > STRANGERS_MAX; s = d->stranger) {
         turn_out(d, s, "too many connections without a handshake");
         unlist(d, s);

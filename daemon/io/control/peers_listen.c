@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "io/descriptors.h"
 #include "io/unix.h"
 #include "peers_door.h"
 #include "peers_handshake.h"
@@ -42,6 +43,12 @@ static bool complain(const char *endpoint, int error, char *why, size_t why_byte
 static bool open_router(struct td_peers *peers, char *why, size_t why_bytes)
 {
     const char *endpoint = peers->loop->config->listen;
+    if (td_descriptors_free() < TD_DESCRIPTORS_LEAST) { /* zmq_bind would end the process */
+        char text[200];
+        td_descriptors_text(text, sizeof text);
+        snprintf(why, why_bytes, "cannot listen for peers on %s: %s", endpoint, text);
+        return false;
+    }
     void *socket = td_peers_open_socket(peers, ZMQ_ROUTER);
     if (!socket || !clear(endpoint, why, why_bytes) || !td_peers_set_keys(peers, socket, NULL) ||
         !td_door_open(peers, socket) || zmq_bind(socket, endpoint) != 0) {

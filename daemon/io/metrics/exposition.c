@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "io/clients/events.h"
+#include "io/descriptors.h"
 
 enum type { GAUGE, COUNTER, HISTOGRAM, INFO };
 
@@ -536,26 +536,21 @@ static void process(struct text *t)
                                       "seconds"};
     static const struct family resident = {"process_resident_memory_bytes",
                                            "Memory of the daemon that is in RAM.", GAUGE, "bytes"};
-    static const struct family files = {
-        "process_open_fds", "Open descriptors, where Linux counts them (6.2).", GAUGE, NULL};
+    static const struct family files = {"process_open_fds", "Open descriptors.", GAUGE, NULL};
     static const struct family files_most = {"process_max_fds", "Limit of descriptors.", GAUGE,
                                              NULL};
     static const struct family start = {"process_start_time_seconds",
                                         "When the daemon started, since 1970.", GAUGE, "seconds"};
     struct rusage usage;
-    struct rlimit limit;
-    struct stat folder;
     getrusage(RUSAGE_SELF, &usage);
     uint64_t us = (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 +
                   (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
     one_seconds(t, &cpu, us * 1000);
     one(t, &resident, resident_bytes());
     begin(t, &files);
-    if (stat("/proc/self/fd", &folder) == 0 && folder.st_size > 0)
-        number(t, "", (uint64_t)folder.st_size);
+    number(t, "", td_descriptors_used());
     begin(t, &files_most);
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
-        number(t, "", limit.rlim_cur);
+    number(t, "", td_descriptors_limit());
     one_seconds(t, &start, t->facts->sources->started_ns);
 }
 

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "descriptors.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+enum { RECOUNT_MS = 200 };
+
+uint64_t td_descriptors_limit(void)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : UINT64_MAX;
+}
+
+uint64_t td_descriptors_used(void)
+{
+    struct stat folder;
+    uint64_t count = 0;
+    if (stat("/proc/self/fd", &folder) == 0 && folder.st_size > 0) /* Linux 6.2 counts them */
+        return (uint64_t)folder.st_size;
+    DIR *d = opendir("/proc/self/fd");
+    if (!d)
+        return td_descriptors_limit(); /* most likely it found none */
+    while (readdir(d))
+        count++;
+    closedir(d);
+    return count > 3 ? count - 3 : 0; /* . and .., and that of the folder */
+}
+
+/* left returns what a limit leaves of it. */
+static uint64_t left(uint64_t used)
+{
+    uint64_t limit = td_descriptors_limit();
+    return limit > used ? limit - used : 0;
+}
+
+uint64_t td_descriptors_free(void)
+{
+    return left(td_descriptors_used());
+}
+
+bool td_descriptors_take(struct td_descriptors *d, uint64_t count, uint64_t reserve,
+                         uint64_t now_ms)
+{
+    bool old = d->counted_ms == 0 || now_ms - d->counted_ms >= RECOUNT_MS;
+    if (old || left(d->used + d->taken) < count + reserve) { /* some may have been closed */
+        *d = (struct td_descriptors){.used = td_descriptors_used(), .counted_ms = now_ms};
+        d->counted_ms += now_ms == 0;
+    }
+    if (left(d->used + d->taken) < count + reserve)
+        return false;
+    d->taken += count;
+    return true;
+}
+
+void td_descriptors_text(char *text, size_t bytes)
+{
+    snprintf(
+        text, bytes,
+        "%llu of %llu descriptors are in use, and the others are reserved; raise LimitNOFILE of "
+        "torusd.service",
+        (unsigned long long)td_descriptors_used(), (unsigned long long)td_descriptors_limit());
+}
