@@ -2,6 +2,7 @@
 /* torusd: command line, configuration, start of the driver. */
 #include <errno.h>
 #include <getopt.h>
+#include <grp.h>
 #include <malloc.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -14,7 +15,10 @@
 #include "io/config/config_host.h"
 #include "io/config/config.h"
 #include "io/config/config_facts.h"
+#include "io/config/config_files.h"
 #include "io/driver.h"
+
+#define SERVICE_USER "torusd" /* of the units */
 
 static const char help[] =
     "usage: torusd [--config FILE] [--check-config] [--show-config] [--help] [--version]\n"
@@ -23,7 +27,8 @@ static const char help[] =
     "over a torus of such daemons.\n"
     "\n"
     "  --config FILE    read FILE and FILE.d/*.conf (default %s)\n"
-    "  --check-config   check the configuration, print the first error, and exit\n"
+    "  --check-config   check the configuration, print the first error and all files that cannot\n"
+    "                   be read, and exit; root checks that of the service as its user\n"
     "  --show-config    print all settings: name, value, unit, and set or default, and exit\n";
 
 /* default_file returns the path of the configuration without --config. */
@@ -73,18 +78,40 @@ static void print_valid(const struct td_config *config, const char *file)
     putchar('\n');
 }
 
-/* print_wrong prints why the configuration is refused. A file that only the user of the service may
- * read, such as a key, is no error of the file. */
-static void print_wrong(const char *text)
+/* become_service makes this process the user of the service if root checks the configuration of the
+ * service: root can read files that the service cannot. */
+static void become_service(void)
+{
+    const struct passwd *user = geteuid() == 0 ? getpwnam(SERVICE_USER) : NULL;
+    if (user && (initgroups(user->pw_name, user->pw_gid) != 0 || setgid(user->pw_gid) != 0 ||
+                 setuid(user->pw_uid) != 0))
+        fprintf(stderr, "torusd: cannot check as user " SERVICE_USER ": %s\n", strerror(errno));
+}
+
+/* print_unreadable prints a file that cannot be read, unless the sentence `text` names it. */
+static void print_unreadable(void *text, const char *path, const char *why)
+{
+    if (!strstr(text, path))
+        fprintf(stderr, "torusd: cannot read %s, either: %s\n", path, why);
+}
+
+/* print_wrong prints why the configuration is refused, and all of its files that cannot be read. A
+ * file that only the user of the service may read, such as a key, is no error of the file. */
+static void print_wrong(const struct td_config *config, const char *file, char *text)
 {
     const struct passwd *user = getpwuid(geteuid());
+    bool is_service = user && strcmp(user->pw_name, SERVICE_USER) == 0;
     fprintf(stderr, "torusd: %s", text);
-    if (strstr(text, strerror(EACCES)))
+    if (strstr(text, strerror(EACCES)) && is_service)
+        fputs(": user " SERVICE_USER ", as which the service runs, may not read it: chown it",
+              stderr);
+    else if (strstr(text, strerror(EACCES)))
         fprintf(stderr,
-                ": user %s may not read it; check as the user of the service, such as: sudo -u "
-                "torusd torusd --check-config",
+                ": user %s may not read it; check as the user of the service, such as: sudo "
+                "-u " SERVICE_USER " torusd --check-config",
                 user ? user->pw_name : "of this process");
     fputc('\n', stderr);
+    td_config_unreadable(config, file, print_unreadable, text);
 }
 
 int main(int argc, char **argv)
@@ -99,7 +126,7 @@ int main(int argc, char **argv)
     if (argc == 2 &&
         strcmp(argv[1], "--measure") == 0) /* a daemon starts this process: io/plans/plans.h */
         return td_fft_measure_main();
-    const char *file = default_file();
+    const char *file = default_file(), *own = file;
     bool check = false, show = false;
     int watch_fd = -1, option = 0;
     while ((option = getopt_long(argc, argv, "c:h", options, NULL)) != -1) {
@@ -131,11 +158,13 @@ int main(int argc, char **argv)
         fprintf(stderr, "torusd: unexpected argument: %s\n", argv[optind]);
         return 2;
     }
+    if (check && file == own)
+        become_service();
     static struct td_config config;
     char host[256] = "", text[1024], name[64];
     gethostname(host, sizeof host - 1);
     if (td_config_load(&config, file, host, text, sizeof text) != TD_OK) {
-        print_wrong(text);
+        print_wrong(&config, file, text);
         return 2;
     }
     int code = 0;

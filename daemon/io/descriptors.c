@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { RECOUNT_MS = 200 };
 
@@ -12,6 +13,17 @@ uint64_t td_descriptors_limit(void)
 {
     struct rlimit limit;
     return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : UINT64_MAX;
+}
+
+/* lowest_free returns the lowest number without a descriptor: without /proc, at least so many are
+ * in use. */
+static uint64_t lowest_free(void)
+{
+    int lowest = dup(STDERR_FILENO);
+    if (lowest < 0)
+        return td_descriptors_limit();
+    close(lowest);
+    return (uint64_t)lowest;
 }
 
 uint64_t td_descriptors_used(void)
@@ -22,7 +34,7 @@ uint64_t td_descriptors_used(void)
         return (uint64_t)folder.st_size;
     DIR *d = opendir("/proc/self/fd");
     if (!d)
-        return td_descriptors_limit(); /* most likely it found none */
+        return lowest_free();
     while (readdir(d))
         count++;
     closedir(d);

@@ -4,6 +4,7 @@
 set -eu
 source=$1 cmake=$2 build=$3 cc=$4
 folder=$(mktemp -d)
+chmod 755 "$folder" # --check-config by root reads as the user torusd, if there is one
 trap 'rm -rf "$folder"' EXIT
 complain() { echo "$*" >&2; exit 1; }
 

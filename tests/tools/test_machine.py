@@ -280,6 +280,26 @@ class Machine(unittest.TestCase):
         self.assertIn("Permission denied: user ", done.stderr)
         self.assertIn("sudo -u torusd torusd --check-config", done.stderr)
 
+    def test_a_check_names_all_files_that_cannot_be_read(self):
+        nobody = {"user": 65534} if os.getuid() == 0 else {}
+        with tempfile.TemporaryDirectory() as folder:
+            os.chmod(folder, 0o755)
+            os.mkdir(folder + "/conf.d")
+            files = {"conf": f"[torus]\nshape = 1\n[security]\nkey = {folder}/key\npeers = {folder}/peers\n",
+                     "conf.d/a.conf": "[limits]\nclients = 77\n", "conf.d/b.conf": "", "conf.d/c.conf": "", "key": ""}
+            for name, text in files.items():
+                with open(f"{folder}/{name}", "w") as f:
+                    f.write(text)
+                os.chmod(f.name, 0o644 if name in ("conf", "conf.d/c.conf") else 0)
+            done = subprocess.run([CTL, "config", "check", folder + "/conf"], capture_output=True, text=True,
+                                  timeout=DEADLINE_S, **nobody)
+        first, *others = done.stderr.splitlines()
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(first, f"^{folder}/conf.d/a.conf:0:1: cannot open the file: Permission denied: user ")
+        self.assertEqual(others, [f"cannot read {folder}/conf.d/b.conf, either: Permission denied",
+                                  f"cannot read {folder}/key, either: Permission denied",
+                                  f"cannot read {folder}/peers, either: No such file or directory"])
+
     def test_drop_ins_that_were_read_are_listed(self):
         with tempfile.TemporaryDirectory() as folder:
             with open(folder + "/conf", "w") as f:

@@ -12,7 +12,7 @@
 #include "torusctl/find_daemon.h"
 #include "torusctl/torusctl.h"
 
-enum { LINE_BYTES = 1024 };
+enum { LINE_BYTES = 1024, LINES_BYTES = 8192 };
 
 /* find_torusd returns the path of torusd: that of --daemon, or of this installation; NULL if there
  * is none. */
@@ -30,7 +30,7 @@ static const char *find_torusd(const char *given)
 
 static int check(const char *daemon, const char *file, bool as_json)
 {
-    char text[LINE_BYTES];
+    char text[LINES_BYTES];
     bool valid = ins_daemon_check(daemon, file, text, sizeof text);
     if (as_json) {
         json_t *all =

@@ -41,16 +41,28 @@ int ins_daemon_end(FILE *f, pid_t pid)
     return pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : 127;
 }
 
+/* drop removes a text from the beginnings of lines. */
+static void drop(char *lines, const char *before)
+{
+    size_t length = strlen(before);
+    for (char *line = lines; line && *line;) {
+        if (strncmp(line, before, length) == 0)
+            memmove(line, line + length, strlen(line) - length + 1);
+        line = strchr(line, '\n');
+        line += line != NULL;
+    }
+}
+
 bool ins_daemon_check(const char *daemon, const char *file, char *text, size_t bytes)
 {
-    static const char before[] = "torusd: ";
     pid_t pid = 0;
     FILE *f = ins_daemon_run(daemon, file, "--check-config", true, &pid);
-    if (!f || !fgets(text, (int)bytes, f))
+    size_t length = f ? fread(text, 1, bytes - 1, f) : 0;
+    text[length] = '\0';
+    while (length > 0 && text[length - 1] == '\n')
+        text[--length] = '\0';
+    if (length == 0)
         snprintf(text, bytes, "%s does not run", daemon);
-    int code = ins_daemon_end(f, pid);
-    text[strcspn(text, "\n")] = '\0';
-    if (strncmp(text, before, sizeof before - 1) == 0)
-        memmove(text, text + sizeof before - 1, strlen(text) - sizeof before + 2);
-    return code == 0;
+    drop(text, "torusd: ");
+    return ins_daemon_end(f, pid) == 0;
 }

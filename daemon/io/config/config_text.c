@@ -130,7 +130,7 @@ bool td_config_read(struct td_config_reader *r, const char *path)
     return !r->failed;
 }
 
-static int is_drop_in(const struct dirent *entry)
+int td_config_is_drop_in(const struct dirent *entry)
 {
     size_t length = strlen(entry->d_name);
     return length > 5 && strcmp(entry->d_name + length - 5, ".conf") == 0;
@@ -141,7 +141,7 @@ bool td_config_read_drop_ins(struct td_config_reader *r, const char *file)
     char folder[512], path[1024];
     struct dirent **entries = NULL;
     snprintf(folder, sizeof folder, "%s.d", file);
-    int count = scandir(folder, &entries, is_drop_in, alphasort);
+    int count = scandir(folder, &entries, td_config_is_drop_in, alphasort);
     if (count < 0 && errno != ENOENT) {
         r->file = folder;
         r->line = 0;
