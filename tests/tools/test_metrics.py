@@ -144,8 +144,8 @@ class Metrics(unittest.TestCase):
         self.finish(process)
 
     def test_bytes_and_predictions_are_counted_on_the_routed_fabric(self):
-        port, process, _ = self.start("2x2", "--fabric", "routed", "--link-rate", "20MB/s", command=(
-            "sh", "-c", f"{CTL} bench >&2; echo $TORUS_SOCKET; read line || true"))
+        port, process, _ = self.start("2x2", "--fabric", "routed", "--link-rate", "5MB/s", command=(
+            "sh", "-c", f"{CTL} bench --alltoall 300000 >&2; echo $TORUS_SOCKET; read line || true"))
         found = self.numbers(port)
         for direction in ("+0", "+1"):
             self.assertIn(("torus_fifo_packets", f'direction="{direction}"'), found)
@@ -154,10 +154,10 @@ class Metrics(unittest.TestCase):
                                          f'channel="{channel}"'], 0)
         self.assertGreater(sum(v for (n, _), v in found.items()
                                if n == "torus_link_sent_bytes_total"), 1 << 20)
-        kind = 'kind="alltoall"'  # 14 long ones; barriers travel with their gate
+        kind = 'kind="alltoall"'  # long ones; barriers travel with their gate
         self.assertNotIn(("torus_operation_predicted_slots_total", 'kind="barrier"'), found)
         slots = found["torus_operation_predicted_slots_total", kind]
-        packet = 262144 / 20e6  # [network] packet, [torus] link_rate
+        packet = 262144 / 5e6  # [network] packet, [torus] link_rate; a busy machine can emulate it, too
         self.assertAlmostEqual(found["torus_operation_predicted_seconds_total", kind],
                                slots * packet, delta=slots * packet / 1000)
         self.assertGreater(found["torus_operation_measured_seconds_total", kind], 0)
