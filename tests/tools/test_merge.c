@@ -66,12 +66,58 @@ static void the_merged_row_has_the_job_that_one_node_says(void **state)
     json_decref(rows);
 }
 
+/* record returns the record of a job on one node, with its ages. */
+static json_t *record(int node, int instance, int formed, int ended, int failed, int died)
+{
+    return json_pack("{s:s s:i s:i s:i s:i s:i s:i s:s s:i s:i s:i}", "job", "heat", "at", node,
+                     "instance", instance, "formed_ns", formed, "ended_ns", ended, "failed_ns",
+                     failed, "error", failed ? -8 : 0, "text", failed ? "rank 1 died" : "",
+                     "died_ns", died, "died_rank", node, "died_pid", 100 + node);
+}
+
+static void the_record_of_a_job_has_what_came_first_on_any_node(void **state)
+{
+    (void)state;
+    json_t *rows = json_array();
+    json_array_append_new(rows, record(0, JOB, 50, 5, 0, 0));
+    json_array_append_new(rows, record(1, JOB, 90, 9, 70, 71));
+    json_array_append_new(rows, record(2, JOB, 60, 7, 55, 80));
+    json_array_append_new(rows, record(3, LATER_JOB, 99, 1, 99, 99));
+    json_t *merged = json_array_get(rows, 0);
+    ins_merge_record(merged, rows);
+    assert_int_equal(ins_number(merged, "formed_ns"), 90); /* before the failure of node 1 */
+    assert_int_equal(ins_number(merged, "ended_ns"), 5);
+    assert_int_equal(ins_number(merged, "failed_ns"), 70);
+    assert_int_equal(ins_number(merged, "error"), -8);
+    assert_string_equal(ins_string(merged, "text"), "rank 1 died");
+    const json_t *death = json_object_get(merged, "death");
+    assert_int_equal(ins_number(death, "age_ns"), 80);
+    assert_int_equal(ins_number(death, "rank"), 2);
+    assert_int_equal(ins_number(death, "pid"), 102);
+    json_decref(rows);
+}
+
+static void a_job_that_is_not_over_on_a_node_is_not_over(void **state)
+{
+    (void)state;
+    json_t *rows = json_array();
+    json_array_append_new(rows, record(0, JOB, 50, 5, 0, 0));
+    json_array_append_new(rows, record(1, JOB, 50, 0, 0, 0));
+    json_t *merged = json_array_get(rows, 0);
+    ins_merge_record(merged, rows);
+    assert_int_equal(ins_number(merged, "ended_ns"), 0);
+    assert_null(json_object_get(merged, "death"));
+    json_decref(rows);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_operation_of_a_subgroup_is_of_the_job_that_made_it),
         cmocka_unit_test(the_name_decides_for_an_older_daemon),
         cmocka_unit_test(the_merged_row_has_the_job_that_one_node_says),
+        cmocka_unit_test(the_record_of_a_job_has_what_came_first_on_any_node),
+        cmocka_unit_test(a_job_that_is_not_over_on_a_node_is_not_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -204,3 +204,36 @@ json_t *ins_merge_operations(const json_t *rows)
         finish(json_array_get(merged, i));
     return merged;
 }
+
+/* ---- records ---- */
+
+/* note_death makes the first death of a job that of a row, if that one is earlier: "death". */
+static void note_death(json_t *record, const json_t *row)
+{
+    json_int_t age = ins_number(row, "died_ns");
+    if (age > ins_number(json_object_get(record, "death"), "age_ns"))
+        json_object_set_new(
+            record, "death",
+            json_pack("{s:I s:O s:O s:O}", "age_ns", age, "rank", json_object_get(row, "died_rank"),
+                      "node", json_object_get(row, "at"), "pid", json_object_get(row, "died_pid")));
+}
+
+void ins_merge_record(json_t *record, const json_t *rows)
+{
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+        if (!json_object_get(row, "job") ||
+            ins_number(row, "instance") != ins_number(record, "instance"))
+            continue;
+        if (ins_number(row, "formed_ns") > ins_number(record, "formed_ns"))
+            json_object_set(record, "formed_ns", json_object_get(row, "formed_ns"));
+        if (ins_number(row, "ended_ns") < ins_number(record, "ended_ns"))
+            json_object_set(record, "ended_ns", json_object_get(row, "ended_ns"));
+        if (ins_number(row, "failed_ns") > ins_number(record, "failed_ns")) {
+            json_object_set(record, "failed_ns", json_object_get(row, "failed_ns"));
+            json_object_set(record, "error", json_object_get(row, "error"));
+            json_object_set(record, "text", json_object_get(row, "text"));
+        }
+        note_death(record, row);
+    }
+}

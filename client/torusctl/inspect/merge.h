@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* merge: several nodes list the same job, and the same operation. Each knows a part. */
+/* merge: several nodes list the same job, its record, and the same operation. Each knows a part. */
 #ifndef TORUSCTL_INSPECT_MERGE_H
 #define TORUSCTL_INSPECT_MERGE_H
 
@@ -12,6 +12,10 @@ json_t *ins_merge_jobs(const json_t *rows);
  * A missing rank is described by its own node, if that has answered. Steps are those of all nodes
  * together. */
 json_t *ins_merge_operations(const json_t *rows);
+/* ins_merge_record makes the record of a job on one node, which is one of the rows, that of all
+ * nodes: the job has formed when it has on one of them, and is over when it is on all; the first
+ * failure and the first death ("death") are the earliest. */
+void ins_merge_record(json_t *record, const json_t *rows);
 /* ins_is_operation_of returns true if an operation is of the job with this name and instance, or of
  * a group of its ranks. The daemons of older releases do not say the job of a group: then the name
  * decides. */

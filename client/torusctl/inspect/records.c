@@ -7,6 +7,7 @@
 
 #include "collect.h"
 #include "inspect.h"
+#include "merge.h"
 #include "model/call.h"
 #include "present.h"
 #include "torusctl/torusctl.h"
@@ -87,37 +88,6 @@ static json_t *sorted(const json_t *list)
         json_array_append(result, item[i]);
     free(item);
     return result;
-}
-
-/* note_death makes the first death of a job that of a row, if that one is earlier: "death". */
-static void note_death(json_t *record, const json_t *row)
-{
-    json_int_t age = ins_number(row, "died_ns");
-    if (age > ins_number(json_object_get(record, "death"), "age_ns"))
-        json_object_set_new(
-            record, "death",
-            json_pack("{s:I s:O s:O s:O}", "age_ns", age, "rank", json_object_get(row, "died_rank"),
-                      "node", json_object_get(row, "at"), "pid", json_object_get(row, "died_pid")));
-}
-
-/* join_records makes the record of a job that of all nodes: the job is over when it is over on all
- * of them, and the first failure and the first death are the earliest. */
-static void join_records(json_t *record, const json_t *rows)
-{
-    for (size_t i = 0; i < json_array_size(rows); i++) {
-        const json_t *row = json_array_get(rows, i);
-        if (!json_object_get(row, "job") ||
-            ins_number(row, "instance") != ins_number(record, "instance"))
-            continue;
-        if (ins_number(row, "ended_ns") < ins_number(record, "ended_ns"))
-            json_object_set(record, "ended_ns", json_object_get(row, "ended_ns"));
-        if (ins_number(row, "failed_ns") > ins_number(record, "failed_ns")) {
-            json_object_set(record, "failed_ns", json_object_get(row, "failed_ns"));
-            json_object_set(record, "error", json_object_get(row, "error"));
-            json_object_set(record, "text", json_object_get(row, "text"));
-        }
-        note_death(record, row);
-    }
 }
 
 /* is_place returns true if nobody has waited for a rank: the row only says where it runs. */
@@ -262,7 +232,7 @@ json_t *ins_record(struct ins_machine *m, const char *command, const char *job)
     json_t *rows = ins_machine_rows(m, TD_STATUS_WAITS, row_json);
     json_t *record = rows ? latest(rows, job) : NULL;
     if (record)
-        join_records(record, rows);
+        ins_merge_record(record, rows);
     if (record && !add_present(m, record)) {
         json_decref(rows);
         rows = record = NULL;
