@@ -181,6 +181,31 @@ int torus_intergroup_create(torus_group *local, uint32_t leader, torus_group *br
     return error;
 }
 
+int torus_intergroup_of(torus_group *all, uint32_t first, torus_intergroup **made)
+{
+    TL_GUARD(all ? all->context : NULL);
+    if (!all || !made)
+        return TORUS_ERR_INVALID;
+    *made = NULL;
+    if (!all->member || all->freed)
+        return tl_fail(all->context, TORUS_ERR_INVALID,
+                       "intergroup: the group is %s: make one of all ranks by torus_dup",
+                       all->freed ? "freed" : "the world group, which torus_leave frees");
+    if (first == 0 || first >= all->size)
+        return tl_fail(all->context, TORUS_ERR_INVALID,
+                       "intergroup: %u of %u ranks are on the first side: each side needs a rank",
+                       first, all->size);
+    torus_intergroup *g = calloc(1, sizeof *g);
+    if (!g)
+        return tl_fail(all->context, TORUS_ERR_NO_MEMORY, "no memory for the inter-group");
+    g->all = all;
+    g->size[0] = first;
+    g->size[1] = all->size - first;
+    g->side = all->rank >= first;
+    *made = g;
+    return TORUS_OK;
+}
+
 int torus_intergroup_free(torus_intergroup *g)
 {
     TL_GUARD(g ? g->all->context : NULL);

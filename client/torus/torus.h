@@ -433,7 +433,8 @@ TORUS_API int torus_idup(torus_group *group, torus_group **made, torus_request *
 /* torus_group_create creates a group of `count` ranks of `group`, in the order of the list. Exactly
  * the listed ranks call it, with the same list and `tag`, at the same position among their calls
  * with that list and tag; other creations may come in any order. If one of them never does,
- * operations of the new group end with TORUS_ERR_TIMEOUT. */
+ * operations of the new group end with TORUS_ERR_TIMEOUT. If a daemon is at a limit, the creation
+ * ends with TORUS_ERR_BUSY on its ranks, and operations of the others with the same sentence. */
 TORUS_API int torus_group_create(torus_group *group, const uint32_t *ranks, uint32_t count,
                                  uint32_t tag, torus_group **made);
 TORUS_API int torus_igroup_create(torus_group *group, const uint32_t *ranks, uint32_t count,
@@ -472,6 +473,12 @@ TORUS_API int32_t torus_translate(const torus_group *group, uint32_t rank,
 TORUS_API int torus_intergroup_create(torus_group *local, uint32_t leader, torus_group *bridge,
                                       uint32_t remote_leader, uint32_t tag,
                                       torus_intergroup **made);
+/* torus_intergroup_of makes an inter-group of a group: its first `first` ranks are one side, the
+ * others the other one. It is local; all ranks of the group call it, with the same `first`. So
+ * torus_igroup_create and this call make an inter-group without waiting, where all ranks know the
+ * ranks of both sides. The inter-group takes over `all`, whose pointer is invalid once the
+ * inter-group is freed. TORUS_ERR_INVALID: a side has no rank, or `all` is the world group. */
+TORUS_API int torus_intergroup_of(torus_group *all, uint32_t first, torus_intergroup **made);
 TORUS_API int torus_intergroup_free(torus_intergroup *intergroup);
 /* torus_intergroup_rank returns the rank of this process in its own group, _size the size of that
  * group, and _remote_size that of the other one. */

@@ -230,6 +230,32 @@ static void merge(struct rank *r)
     HOLDS(torus_intergroup_merge(r->inter, r->rank == 0, &same) == TORUS_ERR_MISMATCH);
 }
 
+/* of_a_group makes an inter-group without waiting for others: all ranks know both sides. */
+static void of_a_group(struct rank *r)
+{
+    static const uint32_t ranks[RANKS] = {0, 2, 4, 3, 1}; /* as those of r->inter */
+    torus_intergroup *first = r->inter, *none = NULL;
+    torus_request *request = NULL;
+    torus_group *all = NULL;
+    WELL(torus_igroup_create(r->world, ranks, RANKS, 4, &all, &request));
+    WELL(torus_wait(request, 20 * (int64_t)SECOND));
+    HOLDS(torus_intergroup_of(all, 0, &none) == TORUS_ERR_INVALID);
+    HOLDS(torus_intergroup_of(all, RANKS, &none) == TORUS_ERR_INVALID);
+    HOLDS(torus_intergroup_of(r->world, 3, &none) == TORUS_ERR_INVALID);
+    HOLDS(torus_intergroup_of(NULL, 3, &none) == TORUS_ERR_INVALID);
+    HOLDS(none == NULL);
+    WELL(torus_intergroup_of(all, 3, &r->inter));
+    HOLDS(torus_intergroup_rank(r->inter) == r->rank);
+    HOLDS(torus_intergroup_size(r->inter) == r->size);
+    HOLDS(torus_intergroup_remote_size(r->inter) == r->remote_size);
+    static void (*const parts[])(struct rank *) = {gather, all_to_all, broadcast, reduce, merge};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts && !r->wrong; i++)
+        parts[i](r);
+    WELL(torus_intergroup_barrier(r->inter));
+    WELL(torus_intergroup_free(r->inter));
+    r->inter = first;
+}
+
 /* misuse makes wrong calls, which have no effect on later ones. */
 static void misuse(struct rank *r)
 {
@@ -255,9 +281,9 @@ static void misuse(struct rank *r)
 
 static void *play(void *argument)
 {
-    static void (*const parts[])(struct rank *) = {connect_groups, gather, all_to_all, broadcast,
-                                                   reduce,         keep,   derived,    overlap,
-                                                   merge,          misuse};
+    static void (*const parts[])(struct rank *) = {
+        connect_groups, gather,  all_to_all, broadcast,  reduce, keep,
+        derived,        overlap, merge,      of_a_group, misuse};
     struct rank *r = argument;
     for (size_t i = 0; i < sizeof parts / sizeof *parts && !r->wrong; i++)
         parts[i](r);

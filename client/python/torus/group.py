@@ -23,6 +23,7 @@ Self = TypeVar("Self", bound="Group")
 if TYPE_CHECKING:
     from typing_extensions import ParamSpec
 
+    from .intergroup import InterGroup
     from .topologies import CartGroup, GraphGroup
 
     P = ParamSpec("P")
@@ -178,12 +179,12 @@ class Group(Objects):
         return self._plain(pointer)
 
     def _make(self, function: Any, *arguments: Any, keep: Sequence[Any] = (),
-              wrap: Optional[Callable[[Any], "Group"]] = None) -> Request:
+              wrap: Optional[Callable[[Any], Any]] = None) -> Request:
         """Starts the creation of a group; the request's result is the group, or None."""
         made = ffi.new("torus_group **")
         pointer = self.pointer
 
-        def finish() -> Optional[Group]:
+        def finish() -> Any:
             return (wrap or self._plain)(made[0]) if made[0] != ffi.NULL else None
 
         return Request(self.context, lambda r: function(pointer, *arguments, made, r),
@@ -221,6 +222,27 @@ class Group(Objects):
         group.Barrier()  # as in Split
         return group
 
+    def Create_intercomm(self, local_leader: int, peer_comm: Optional["Group"], remote_leader: int,
+                         tag: int = 0) -> "InterGroup":
+        """Connects this group with another one, whose ranks make the same call with theirs. The two
+        leaders are ranks of `peer_comm`, in which `remote_leader` is the other one; the other ranks
+        may pass None."""
+        from .intergroup import connect  # pylint: disable=import-outside-toplevel
+        return connect(self, local_leader, peer_comm, remote_leader, tag)
+
+    def Icreate_intergroup(self, first: Sequence[int], second: Sequence[int],
+                           tag: int = 0) -> Request:
+        """Connects two lists of ranks of this group, which alone call this, with equal lists and
+        tags, and does not wait; the request's result is the InterGroup. Other ranks may not have it
+        yet: if this rank frees it first, they get an exception."""
+        from .intergroup import InterGroup  # pylint: disable=import-outside-toplevel
+        sides = [[int(r) for r in side] for side in (first, second)]
+        if not sides[0] or not sides[1]:
+            raise ValueError("each side of an inter-group has at least one rank")
+        listed = ffi.new("uint32_t []", sides[0] + sides[1])
+        return self._make(lib.torus_igroup_create, listed, len(listed), tag, keep=[listed],
+                          wrap=lambda pointer: InterGroup(self._plain(pointer), len(sides[0])))
+
     def Shrink(self) -> "Group":
         """Creates a group of the ranks that live; all of them call this."""
         return self._make(lib.torus_ishrink).wait()
@@ -252,6 +274,11 @@ class Group(Objects):
         self.plans.clear()
         pointer, self._pointer = self.pointer, ffi.NULL
         self.context.check(lib.torus_group_free(pointer))
+
+    def forget(self) -> None:
+        """Leaves the group of the library to its inter-group, which frees it."""
+        self.plans.clear()
+        self._pointer = ffi.NULL
 
     @property
     def freed(self) -> bool:

@@ -141,6 +141,15 @@ def current() -> Job:
     raise errors.make(lib.TORUS_ERR_SHUTDOWN, "this process has joined no job: call torus.Job()")
 
 
+def job_of(group: Group) -> Job:
+    """Returns the job that a group belongs to."""
+    for reference in _open:
+        job = reference()
+        if job is not None and job.context is group.context:
+            return job
+    raise errors.make(lib.TORUS_ERR_SHUTDOWN, "this process has left the job of the group")
+
+
 def empty(shape: Any, dtype: Any = float, job: Optional[Job] = None) -> np.ndarray:
     """Returns an array of a job (default: current()) in shared memory, with elements 0.
 
