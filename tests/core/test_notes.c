@@ -241,6 +241,26 @@ static void the_end_of_a_job_is_noted(void **state)
     end();
 }
 
+/* No call was in flight when the rank died: the next one fails, and is noted once. */
+static void the_first_call_after_a_death_is_noted_as_failed(void **state)
+{
+    (void)state;
+    struct td_communicator *c = begin(1);
+    struct td_message m = about(c, TD_MESSAGE_RANK_LOST);
+    m.u.rank_lost = (struct td_message_rank_lost){
+        .rank = 2, .error = TD_ERR_RANK_FAILED, .text = "rank 2 of job x died"};
+    node_message(0, &m);
+    node_call(c, -1);
+    take(TD_NOTE_FAILED);
+    assert_int_equal(note.error, TD_ERR_RANK_FAILED);
+    assert_int_equal(note.operation, 0);
+    assert_int_equal(note.rank, 2);
+    assert_int_equal(note.node, 2);
+    assert_string_equal(note.text, "rank 2 of job x died");
+    node_call(c, -1);
+    end();
+}
+
 static void a_job_whose_ranks_leave_ends_without_a_death(void **state)
 {
     (void)state;
@@ -284,6 +304,7 @@ int main(void)
         cmocka_unit_test(a_process_that_ends_long_after_its_call_failed_dies),
         cmocka_unit_test(the_end_of_a_job_is_noted),
         cmocka_unit_test(a_job_whose_ranks_leave_ends_without_a_death),
+        cmocka_unit_test(the_first_call_after_a_death_is_noted_as_failed),
         cmocka_unit_test(notes_without_room_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "arrival.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "core/membership/endings.h"
@@ -409,6 +410,20 @@ static bool lost_culprit(const struct td_communicator *c, td_err error, int64_t 
     return true;
 }
 
+/* note_late notes the failure of a call for the log. */
+static void note_late(struct td_core *core, const struct td_communicator *c,
+                      const struct td_request *q, const struct td_recording_late *late)
+{
+    struct td_note *note = td_communicator_note(core, c, TD_NOTE_FAILED);
+    if (!note)
+        return;
+    note->operation = q->u.operation.sequence + q->u.operation.by_segment;
+    note->error = late->error;
+    note->rank = late->rank;
+    note->node = late->node;
+    snprintf(note->text, sizeof note->text, "%s", late->text);
+}
+
 /* answer_late gives a rank the error of an operation that is over here before the rank has called
  * it.
  */
@@ -421,6 +436,7 @@ static void answer_late(struct td_core *core, struct td_client *client, struct t
         late.text = text;
         (void)lost_culprit(c, error, &late.rank, &late.node);
         td_waits_failed(core, c, error, text);
+        note_late(core, c, q, &late);
     }
     td_recording_late(core, c, seat, q, &late);
     td_reply_error(core, client->id, q->id, error, text);
