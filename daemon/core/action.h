@@ -44,8 +44,10 @@ struct td_action {
     union {
         struct {
             uint32_t node;
-            struct td_message message; /* ARRIVE, RELEASE: payload comes from the slice */
-            struct td_slice payload;   /* in the space of `view`; no bytes: none */
+            struct td_message message; /* its payload, if it has one, is this part of the slice: */
+            uint32_t payload_bytes;    /* no bytes: none */
+            uint64_t payload_offset;
+            struct td_slice payload; /* in the space of `view` */
             struct td_view view;
             uint32_t via; /* the node whose connection takes the message */
             bool held;    /* kept, but not sent before REPEAT_TREE says so */

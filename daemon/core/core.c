@@ -276,6 +276,9 @@ static void handle_message(struct td_core *core, uint32_t from, const struct td_
     case TD_MESSAGE_DELIVERED:
         core->fabric->delivered(core, from, m->u.delivered.ticket);
         return;
+    case TD_MESSAGE_CARRY:
+        core->fabric->carried(core, from, m);
+        return;
     case TD_MESSAGE_NEIGHBOUR_LOST:
     case TD_MESSAGE_NEIGHBOUR_BACK:
         core->fabric->neighbour_lost(core, from, m);
@@ -405,6 +408,7 @@ const struct td_notices td_core_notices = {
     .all_answer = td_parting_all_answer,
     .confirmed = td_shrink_confirmed,
     .packet = td_engine_packet,
+    .carried = td_engine_carried,
     .arriving = td_engine_arriving,
     .delivered = td_engine_delivered,
     .sent = td_recording_sent,

@@ -56,11 +56,14 @@ struct td_notices {
 
     /* ---- from net: bulk data. The first six run for every packet ---- */
 
-    /* packet unpacks the payload of a packet whose destination is this node. It returns false if no
+    /* packet unpacks the payload of a packet whose destination is this node: It returns false if no
      * live operation expects the packet; the buffer then stays the caller's. Otherwise net hears
      * of the buffer's release through the fabric (unpacked). */
     bool (*packet)(struct td_core *core, uint32_t origin, const struct td_packet *packet,
                    uint32_t buffer);
+    /* carried does so for bytes that a message has brought: `data` is valid until the next step. */
+    void (*carried)(struct td_core *core, uint32_t origin, const struct td_packet *packet,
+                    const uint8_t *data);
     /* arriving: a part of such a packet has arrived. */
     void (*arriving)(struct td_core *core, const struct td_packet *packet);
     /* delivered: the destination has all bytes of a SEND step. */

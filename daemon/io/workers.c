@@ -127,7 +127,8 @@ static void run(struct task *task)
     else if (c->kind == TD_COMPUTE_STORE)
         td_compute_pack(&c->step.from, &task->bases, 0, c->bytes, c->store);
     else if (c->kind == TD_COMPUTE_LOAD)
-        td_compute_unpack(&c->step.to, &c->step.to_lanes, &task->bases, 0, c->bytes, task->in);
+        td_compute_unpack(&c->step.to, &c->step.to_lanes, &task->bases, c->offset, c->bytes,
+                          task->in);
     else if (task->in) /* NULL: all bytes were received at their places */
         td_compute_unpack(&c->step.to, &c->step.to_lanes, &task->bases, c->offset + task->done,
                           bytes, task->in + task->done);

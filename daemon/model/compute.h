@@ -31,7 +31,7 @@ struct td_view {
 enum td_compute_kind {
     TD_COMPUTE_STEP,   /* a COPY, COMBINE or TRANSFORM step */
     TD_COMPUTE_UNPACK, /* copy a received buffer to bytes [offset, offset + bytes) of step.to */
-    TD_COMPUTE_LOAD,   /* copy bytes of the core (a ride) to step.to */
+    TD_COMPUTE_LOAD,   /* the same, but of bytes of the core or of a message */
     TD_COMPUTE_STORE,  /* copy step.from to bytes of the core */
 };
 
@@ -40,7 +40,7 @@ struct td_compute {
     uint64_t handle;
     struct td_step step; /* UNPACK, LOAD: only `to` matters; LOAD writes every lane */
     struct td_view view; /* its arrays stay valid until COMPUTED */
-    uint64_t offset;     /* UNPACK */
+    uint64_t offset;     /* UNPACK, LOAD */
     uint64_t bytes;      /* UNPACK, LOAD, STORE */
     uint32_t buffer;     /* UNPACK */
     const uint8_t *data; /* LOAD: valid until the core's next step, so execute it at once */

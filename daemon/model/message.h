@@ -25,6 +25,7 @@ enum {
     TD_MINOR_END_CALLS = 5,       /* END_CALLS */
     TD_MINOR_LOOK = 4,            /* LOOK and SEEN; RESUME says the minor version */
     TD_MINOR_PARTING = 4,         /* PARTING: silence parts a group (membership/parting.h) */
+    TD_MINOR_CARRY = 6,           /* CARRY */
 };
 
 /* ---- daemon > daemon, tree messages ---- */
@@ -77,7 +78,8 @@ enum {
     X(41, LOOK, look)                                                                              \
     X(42, SEEN, seen)                                                                              \
     X(43, END_CALLS, end_calls)                                                                    \
-    X(44, GOODBYE, goodbye)
+    X(44, GOODBYE, goodbye)                                                                        \
+    X(45, CARRY, carry)
 
 enum td_message_kind {
 #define TD_MESSAGE_KIND_VALUE(number, NAME, name) TD_MESSAGE_##NAME = (number),
@@ -456,6 +458,16 @@ struct td_message_goodbye {
     uint64_t incarnation; /* the sender's */
 };
 
+/* Origin > destination of a SEND step on the routed fabric: bytes of the step whose packets would
+ * pass a lost node (core/net/fabric_routed_carry.h). */
+struct td_message_carry {
+    uint32_t ticket; /* these four are as in a packet */
+    uint32_t family;
+    uint64_t index;
+    uint64_t offset;
+    struct td_message_payload payload; /* In an action the slice holds it */
+};
+
 /* struct td_relay: the route of a message between two nodes of the routed fabric that are no
  * neighbours. It hops from neighbour to neighbour. The session fields of its envelope belong to its
  * two ends. */
@@ -488,12 +500,16 @@ struct td_message {
     } u;
 };
 
-/* td_message_load sets the payload of an ARRIVE or a RELEASE. */
+/* td_message_load sets the payload of an ARRIVE, a RELEASE or a CARRY. */
 static inline void td_message_load(struct td_message *m, const uint8_t *data, uint32_t bytes)
 {
-    struct td_message_payload *payload =
-        m->kind == TD_MESSAGE_ARRIVE ? &m->u.arrive.payload : &m->u.release.payload;
-    *payload = (struct td_message_payload){data, bytes};
+    struct td_message_payload payload = {data, bytes};
+    if (m->kind == TD_MESSAGE_ARRIVE)
+        m->u.arrive.payload = payload;
+    else if (m->kind == TD_MESSAGE_RELEASE)
+        m->u.release.payload = payload;
+    else
+        m->u.carry.payload = payload;
 }
 
 /* td_message_is_frequent returns true for the messages that short operations consist of. */

@@ -145,7 +145,7 @@ static td_err run_computation(struct td_sim *sim, uint32_t node, const struct td
                           n->buffer[c->buffer]);
         return TD_OK;
     case TD_COMPUTE_LOAD:
-        td_compute_unpack(&c->step.to, &c->step.to_lanes, &bases, 0, c->bytes, c->data);
+        td_compute_unpack(&c->step.to, &c->step.to_lanes, &bases, c->offset, c->bytes, c->data);
         return TD_OK;
     case TD_COMPUTE_STORE:
         td_compute_pack(&c->step.from, &bases, 0, c->bytes, c->store);

@@ -105,15 +105,15 @@ void messages_send(struct td_sim *sim, uint32_t node, const struct td_action *a)
     }
     uint8_t bytes[TD_TREE_MESSAGE_MAX], payload[TD_RIDE_BYTES_MAX];
     struct td_message m = a->u.tree.message;
-    int64_t ride = td_slice_bytes(&a->u.tree.payload);
-    assert(ride <= TD_RIDE_BYTES_MAX && to != node);
-    if (ride > 0 && sim->options.timing_only)
-        memset(payload, 0, (size_t)ride);
-    else if (ride > 0)
-        memory_pack(&sim->node[node], &a->u.tree.payload, &a->u.tree.view, 0, (uint64_t)ride,
-                    payload);
-    if (ride > 0)
-        td_message_load(&m, payload, (uint32_t)ride);
+    uint32_t carried = a->u.tree.payload_bytes;
+    assert(carried <= TD_RIDE_BYTES_MAX && to != node);
+    if (carried > 0 && sim->options.timing_only)
+        memset(payload, 0, carried);
+    else if (carried > 0)
+        memory_pack(&sim->node[node], &a->u.tree.payload, &a->u.tree.view,
+                    a->u.tree.payload_offset, carried, payload);
+    if (carried > 0)
+        td_message_load(&m, payload, carried);
     size_t size = td_wire_encode_message(&m, bytes, sizeof bytes);
     assert(size > 0); /* 0: longer than TD_TREE_MESSAGE_MAX */
     trace_line(sim, node, '<', "message of kind %d to %u, %zu bytes", (int)m.kind, to, size);

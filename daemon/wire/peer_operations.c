@@ -162,3 +162,22 @@ bool td_wire_get_delivered(const Torus__Peer__Delivered *m, struct td_message_de
     f->ticket = m->ticket;
     return true;
 }
+
+void td_wire_put_carry(const struct td_message_carry *f, struct td_wire_form *form)
+{
+    Torus__Peer__Carry *m = &form->carry;
+    m->ticket = f->ticket;
+    m->family = f->family;
+    m->index = f->index;
+    m->offset = f->offset;
+    m->payload = td_wire_put_payload(&f->payload);
+}
+
+bool td_wire_get_carry(const Torus__Peer__Carry *m, struct td_message_carry *f)
+{
+    f->ticket = m->ticket;
+    f->family = m->family;
+    f->index = m->index;
+    f->offset = m->offset;
+    return td_wire_get_payload(&m->payload, &f->payload);
+}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* peer_operations: tree messages of operations: arrivals, releases, verdicts, floods and
- * deliveries. */
+/* peer_operations: tree messages of operations: arrivals, releases, verdicts, floods,
+ * deliveries and carried data. */
 #ifndef TD_WIRE_PEER_OPERATIONS_H
 #define TD_WIRE_PEER_OPERATIONS_H
 
@@ -16,5 +16,6 @@ TD_WIRE_CODEC(Appeal, appeal)
 TD_WIRE_CODEC(Flood, flood)
 TD_WIRE_CODEC(Sync, sync)
 TD_WIRE_CODEC(Delivered, delivered)
+TD_WIRE_CODEC(Carry, carry)
 
 #endif

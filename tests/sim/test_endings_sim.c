@@ -353,33 +353,78 @@ static void two_neighbours_on_the_routed_fabric_are_lost_as_soon_as_one(void **u
     job_world_end(sim);
 }
 
-/* Packets take shortest ways only, and any of them: a group whose packets could pass the dead node
- * fails at each call that sends some, also after a shrink, since all of its ranks live. Control
- * messages, and the payloads that travel with them, go round the node. */
-static void packets_that_may_pass_a_dead_node_fail_until_it_is_back(void **unused)
+/* exchange makes the ranks of a set exchange blocks of several packets, in the order of the set. All
+ * of them succeed in time, with the right data. */
+static void exchange(uint32_t ranks, td_time longest)
+{
+    enum { COUNT = 100 };
+    struct td_call packets = alltoall;
+    uint32_t rank[NODES_MAX], size = 0;
+    for (uint32_t i = 0; i < job.size; i++)
+        if (ranks >> i & 1)
+            rank[size++] = i;
+    for (uint32_t k = 0; k < size; k++)
+        for (uint32_t i = 0; i < size * COUNT; i++)
+            ((int32_t *)job_source(&job, rank[k], 0))[i] = (int32_t)(k * 100000 + i);
+    packets.count = COUNT;
+    call(ranks, &packets);
+    within(ranks, longest);
+    told(ranks, TD_OK, NULL);
+    for (uint32_t k = 0; k < size; k++)
+        for (uint32_t i = 0; i < size * COUNT; i++)
+            CHECK(((int32_t *)job_destination(&job, rank[k], 0))[i] ==
+                  (int32_t)(i / COUNT * 100000 + k * COUNT + i % COUNT));
+}
+
+/* packets_sent returns how many packets a node has sent to its torus neighbours. */
+static uint64_t packets_sent(uint32_t node)
+{
+    struct td_router_counts counts;
+    uint64_t sum = 0;
+    td_router_look(td_sim_router(sim, node), &counts);
+    for (unsigned d = 0; d < TD_DIRECTIONS_MAX; d++)
+        sum += counts.sent[d];
+    return sum;
+}
+
+/* The call under way fails once. Later ones go round the node, until it is back. */
+static void data_goes_round_a_node_that_is_down(void **unused)
 {
     (void)unused;
-    struct td_call packets = alltoall;
-    packets.count = 100;
     begin(__func__, "3x3", TD_FABRIC_ROUTED, each, 9);
     uint32_t alive = is_left_out(511, 4, "job job lost node 4");
-    for (int i = 0; i < 2; i++) {
-        call(alive, &barrier);
-        within(alive, BEAT);
-        told(alive, TD_OK, NULL);
-        call(alive, &packets);
-        within(alive, 2 * BEAT);
-        told(alive, TD_ERR_NODE_FAILED, "packets of the job travel through it");
-        shrink(alive, -1);
-        within(alive, 2 * BEAT);
-        told(alive, TD_OK, NULL);
-        adopt(alive);
-    }
+    for (int i = 0; i < 3; i++)
+        exchange(alive, BEAT);
     td_sim_start_node(sim, 4);
     td_sim_run(sim, 5 * SECOND);
-    call(alive, &packets);
-    within(alive, BEAT);
-    told(alive, TD_OK, NULL);
+    uint64_t before = packets_sent(4);
+    exchange(alive, BEAT);
+    CHECK(packets_sent(4) > before);
+    job_world_end(sim);
+}
+
+/* All shortest ways between the nodes beside a dead one of a line lead through it. */
+static void data_of_a_line_goes_round_the_dead_node_in_it(void **unused)
+{
+    (void)unused;
+    begin(__func__, "5", TD_FABRIC_ROUTED, each, 5);
+    exchange(is_left_out(31, 2, "job job lost node 2"), BEAT);
+    job_world_end(sim);
+}
+
+/* A job without ranks on a node whose daemon was never up does not notice. */
+static void data_goes_round_a_node_that_was_never_up(void **unused)
+{
+    static const uint32_t others[] = {0, 1, 2, 3, 5, 6, 7, 8};
+    (void)unused;
+    fabric = TD_FABRIC_ROUTED;
+    job_case("TORUS_TEST_CASE=%s test_endings_sim", __func__);
+    sim = job_world("3x3", 1, plain);
+    td_sim_kill_node(sim, 4);
+    td_sim_run(sim, 3 * BEAT);
+    job_form(&job, sim, "job", others, 8, 4096);
+    exchange(255, BEAT);
+    exchange(255, BEAT);
     job_world_end(sim);
 }
 
@@ -440,7 +485,9 @@ int main(void)
         cmocka_unit_test(a_shrink_among_deaf_nodes_without_a_quorum_ends_in_time),
         cmocka_unit_test(silence_is_told_within_five_quarters_of_a_heartbeat),
         cmocka_unit_test(two_neighbours_on_the_routed_fabric_are_lost_as_soon_as_one),
-        cmocka_unit_test(packets_that_may_pass_a_dead_node_fail_until_it_is_back),
+        cmocka_unit_test(data_goes_round_a_node_that_is_down),
+        cmocka_unit_test(data_of_a_line_goes_round_the_dead_node_in_it),
+        cmocka_unit_test(data_goes_round_a_node_that_was_never_up),
     };
     cmocka_set_test_filter(getenv("TORUS_TEST_CASE"));
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,6 +26,7 @@ struct td_sender {
     struct td_task *task;      /* queued when there is room again */
     struct td_sender *next;    /* of the senders that wait for room */
     bool backlogged;           /* on that list */
+    bool may_carry;            /* all daemons of the group understand CARRY */
     uint64_t families_blocked; /* bitmap of the families that wait for packets to move */
     uint32_t queue_blocked;    /* the full queue, if one family waits */
 };
@@ -33,7 +34,7 @@ struct td_sender {
 /* struct td_transfer: a message on its way: one SEND step of an operation. */
 struct td_transfer {
     struct td_turn turn;      /* direct: in the link's queue; the first member */
-    struct td_transfer *next; /* routed: of the records to use again */
+    struct td_transfer *next; /* routed: of the carried ones, or of the records to use again */
     struct td_operation *operation;
     uint64_t bytes, offset; /* offset: bytes handed to the link so far */
     uint64_t index;         /* of the SEND step */
@@ -43,6 +44,7 @@ struct td_transfer {
     uint32_t ticket;        /* routed: this node's name of the message */
     bool abandoned;         /* its operation has ended and does not wait for it */
     bool delivered;         /* routed: the destination has acknowledged all of it */
+    bool carried;           /* routed: no packets, but messages carry it (fabric_routed_carry.h) */
     uint32_t peer_family;   /* of the RECV step, at the destination */
     uint64_t peer_index;
     struct td_slice from;
@@ -123,6 +125,9 @@ struct td_fabric {
     void (*received)(struct td_core *core, uint64_t instance, uint32_t origin, uint32_t ticket);
     /* delivered takes a destination's acknowledgement of a whole message. */
     void (*delivered)(struct td_core *core, uint32_t destination, uint64_t ticket);
+
+    /* carried takes data that a CARRY message from its origin brings. */
+    void (*carried)(struct td_core *core, uint32_t origin, const struct td_message *message);
 
     /* link_open and link_lost follow the session of a link. */
     void (*link_open)(struct td_core *core, uint32_t node);

@@ -277,11 +277,12 @@ static void delivered(struct td_core *core, uint32_t node, uint64_t ticket)
     (void)ticket;
 }
 
-static void neighbour_lost(struct td_core *core, uint32_t from, const struct td_message *notice)
+/* neighbour_message drops what only nodes of the routed fabric send. */
+static void neighbour_message(struct td_core *core, uint32_t from, const struct td_message *m)
 {
     (void)core;
     (void)from;
-    (void)notice;
+    (void)m;
 }
 
 /* ---- nothing moves by itself ---- */
@@ -360,7 +361,8 @@ const struct td_fabric td_fabric_direct = {
     .unpacked = unpacked,
     .received = received,
     .delivered = delivered,
-    .neighbour_lost = neighbour_lost,
+    .carried = neighbour_message,
+    .neighbour_lost = neighbour_message,
     .link_open = no_link_event,
     .link_lost = no_link_event,
     .dropped = no_link_event,

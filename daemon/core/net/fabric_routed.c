@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fabric_routed.h"
+#include "fabric_routed_carry.h"
 #include "fabric_routed_control.h"
 #include "fabric_routed_links.h"
 #include "fabric_routed_losses.h"
@@ -157,9 +158,10 @@ static struct td_transfer *find(struct td_routed *routed, uint64_t ticket)
     return routed->ticket[place].transfer;
 }
 
-/* new_transfer returns a message to be filled in, with the first free ticket; NULL when there is
- * none, or no memory. */
-static struct td_transfer *new_transfer(struct td_core *core)
+/* new_transfer returns a message of a SEND step with the first free ticket; NULL when there is none,
+ * or no memory. */
+static struct td_transfer *new_transfer(struct td_core *core, const struct td_sender *sender,
+                                        unsigned family, uint64_t index, const struct td_step *step)
 {
     struct td_routed *routed = core->routed;
     uint32_t place = routed->tickets_free;
@@ -174,6 +176,17 @@ static struct td_transfer *new_transfer(struct td_core *core)
     routed->ticket[place].transfer = t;
     routed->transfers++;
     t->ticket = (uint32_t)routed->ticket[place].generation << GENERATION_SHIFT | place;
+    t->operation = sender->operation;
+    t->bytes = (uint64_t)td_step_bytes(step);
+    t->offset = 0;
+    t->index = index;
+    t->family = family;
+    t->peer = step->peer;
+    t->unsettled = 0;
+    t->abandoned = t->delivered = t->carried = false;
+    t->peer_family = step->peer_family;
+    t->peer_index = step->peer_index;
+    td_slice_copy(&t->from, &step->from);
     return t;
 }
 
@@ -181,6 +194,8 @@ static void free_transfer(struct td_core *core, struct td_transfer *t)
 {
     struct td_routed *routed = core->routed;
     uint32_t place = t->ticket & ((1u << GENERATION_SHIFT) - 1);
+    if (t->carried)
+        td_routed_carry_end(core, t);
     routed->ticket[place].transfer = NULL;
     routed->ticket[place].generation++;
     routed->ticket[place].next_free = (uint16_t)routed->tickets_free;
@@ -250,41 +265,46 @@ static void approach(struct td_core *core, uint32_t node)
         td_link_want(core, &core->link[hop]);
 }
 
+/* carry takes a SEND step whose packets would pass a lost node. */
+static bool carry(struct td_core *core, struct td_sender *sender, unsigned family, uint64_t index,
+                  const struct td_step *step, uint32_t lost)
+{
+    if (!sender->may_carry) {
+        td_routed_fail(core, sender->operation, lost);
+        return false;
+    }
+    struct td_transfer *t = td_routed_carry_has_room(core)
+                                ? new_transfer(core, sender, family, index, step)
+                                : NULL;
+    if (!t)
+        return backlog(core, sender);
+    td_routed_carry(core, t);
+    return true;
+}
+
 static bool send(struct td_core *core, struct td_sender *sender, unsigned family, uint64_t index,
                  const struct td_step *step)
 {
     struct td_routed *routed = core->routed;
+    uint32_t lost = td_routed_lost_on_way(core, step->peer);
+    if (lost != UINT32_MAX)
+        return carry(core, sender, family, index, step, lost);
     uint32_t place = routed->tickets_free;
     uint32_t queue = td_router_queue(routed->router, step->peer);
     if (!step->sign && !td_router_has_room(routed->router, queue, sender->job))
         return backlog_until_turn(core, sender, family, queue);
-    uint64_t bytes = (uint64_t)td_step_bytes(step);
     struct td_shipment s = {.tag = OWN | (uint64_t)place << TICKET_SHIFT,
                             .job = sender->job,
                             .group = td_router_group(sender->instance),
                             .gap = step->gap};
-    s.packets = packets_of(core, bytes);
-    if (td_routed_path_lost(core, sender->operation, step->peer))
-        return false;
+    s.packets = packets_of(core, (uint64_t)td_step_bytes(step));
     td_router_route(routed->router, step->peer, (uint32_t)index, step->sign, &s);
     if (step->sign)
         queue = queue_along(&s);
     if (!td_router_has_room(routed->router, queue, sender->job))
         return backlog_until_turn(core, sender, family, queue);
-    struct td_transfer *t = new_transfer(core);
-    if (!t)
+    if (!new_transfer(core, sender, family, index, step))
         return backlog(core, sender);
-    t->operation = sender->operation;
-    t->bytes = bytes;
-    t->offset = 0;
-    t->index = index;
-    t->family = family;
-    t->peer = step->peer;
-    t->unsettled = 0;
-    t->abandoned = t->delivered = false;
-    t->peer_family = step->peer_family;
-    t->peer_index = step->peer_index;
-    td_slice_copy(&t->from, &step->from);
     bool shipped = td_router_ship(routed->router, queue, &s);
     assert(shipped);
     td_routed_wake(core, core->now);
@@ -428,7 +448,8 @@ static uint32_t origin(const struct td_core *core, uint32_t node, const struct t
 
 static void unpacked(struct td_core *core, const struct td_inflight *f)
 {
-    free_slot(core, f->session, f->direction, f->channel);
+    if (f->channel < TD_CHANNELS) /* else it was carried */
+        free_slot(core, f->session, f->direction, f->channel);
 }
 
 /* ---- turns ---- */
@@ -534,6 +555,7 @@ const struct td_fabric td_fabric_routed = {
     .unpacked = unpacked,
     .received = td_routed_received,
     .delivered = delivered,
+    .carried = td_routed_carried,
     .neighbour_lost = td_routed_neighbour_lost,
     .link_open = td_routed_link_open,
     .link_lost = td_routed_link_lost,

@@ -7,6 +7,7 @@
  *   fabric_routed.c         messages, packets that arrive, turns of the router
  *   fabric_routed_links.c   packets that leave, and the credits that travel with them
  *   fabric_routed_control.c control messages: routes, forwarding, acknowledgement in time
+ *   fabric_routed_carry.c   messages that control messages carry round lost nodes
  *   fabric_routed_losses.c  what ends when a node is lost, and how all nodes learn of it
  *   fabric_routed_state.c   whether a torus neighbour is lost
  *
@@ -81,7 +82,9 @@ struct td_routed {
     struct td_router *router;
     struct ticket *ticket;        /* [TD_TICKETS] */
     struct td_sender *backlogged; /* senders that wait for room in the router's queues */
+    struct td_transfer *carried;  /* messages that control messages carry, in order */
     struct td_transfer *spare;    /* records to use again */
+    uint32_t carrying;            /* how many are carried */
     uint32_t transfers;           /* in use */
     uint32_t tickets_free;
     td_time packet_ns; /* a full packet's time on a link */

@@ -14,6 +14,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "fabric_routed_carry.h"
 #include "fabric_routed_control.h"
 #include "fabric_routed_losses.h"
 #include "health.h"
@@ -381,27 +382,35 @@ void td_routed_received(struct td_core *core, uint64_t instance, uint32_t node, 
         send_delivered(core, node, instance, ticket);
 }
 
-bool td_routed_transmit(struct td_core *core, struct td_link *link)
+/* pay sends the DELIVERED that were kept for a node, as td_routed_carry_on sends data. */
+static bool pay(struct td_core *core, const struct td_link *link, bool *left)
 {
     struct td_owed **at = &core->routed->owed;
-    if (!link->owed)
-        return true; /* packets go when the router's turn comes */
-    link->owed = false;
     while (*at) {
         struct td_owed *owed = *at;
         if (owed->node != link->node) {
             at = &owed->next;
             continue;
         }
-        link->owed = true;
-        if (link->tree_sent - link->tree_acknowledged >= DELIVERED_WINDOW)
+        if (link->tree_sent - link->tree_acknowledged >= DELIVERED_WINDOW) {
+            *left = true;
             return true;
+        }
         if (!td_core_room(core))
             return false;
         send_delivered(core, owed->node, owed->instance, owed->ticket);
         *at = owed->next;
         td_core_free(core, owed);
     }
-    link->owed = false;
     return true;
+}
+
+bool td_routed_transmit(struct td_core *core, struct td_link *link)
+{
+    bool left = false;
+    if (!link->owed)
+        return true; /* packets go when the router's turn comes */
+    bool room = pay(core, link, &left) && td_routed_carry_on(core, link, &left);
+    link->owed = left || !room;
+    return room;
 }

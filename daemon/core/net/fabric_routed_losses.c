@@ -17,20 +17,23 @@ static bool between(const struct td_core *core, uint32_t to, uint32_t node)
            td_topology_distance(t, core->node, to);
 }
 
-bool td_routed_path_lost(struct td_core *core, struct td_operation *o, uint32_t to)
+uint32_t td_routed_lost_on_way(const struct td_core *core, uint32_t to)
 {
-    struct td_routed *routed = core->routed;
+    const struct td_routed *routed = core->routed;
     for (uint32_t n = 0, left = routed->missing_count; left; n++) {
         if (!routed->missing[n])
             continue;
         left--;
-        if (between(core, to, n)) {
-            td_core_notices.route_lost(core, o, n,
-                                       "it is down, and packets of the job travel through it");
-            return true;
-        }
+        if (between(core, to, n))
+            return n;
     }
-    return false;
+    return UINT32_MAX;
+}
+
+void td_routed_fail(struct td_core *core, struct td_operation *o, uint32_t node)
+{
+    td_core_notices.route_lost(core, o, node,
+                               "it is down, and packets of the job travel through it");
 }
 
 /* port_of returns the first port to a neighbour, NULL when the node is none. */
@@ -177,9 +180,8 @@ static void mark(struct td_core *core, uint32_t node, uint32_t from)
     td_routed_routes_changed(core);
     for (uint32_t i = 0; i < TD_TICKETS; i++) {
         struct td_transfer *t = routed->ticket[i].transfer;
-        if (t && !t->abandoned && between(core, t->peer, node))
-            td_core_notices.route_lost(core, t->operation, node,
-                                       "it is down, and packets of the job travel through it");
+        if (t && !t->abandoned && !t->carried && between(core, t->peer, node))
+            td_routed_fail(core, t->operation, node);
     }
 }
 

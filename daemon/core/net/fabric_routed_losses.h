@@ -5,9 +5,10 @@
 
 #include "fabric_routed.h"
 
-/* td_routed_path_lost fails an operation that sends to a node if a lost node is on a shortest path
- * to it; it returns true then. */
-bool td_routed_path_lost(struct td_core *core, struct td_operation *operation, uint32_t to);
+/* td_routed_lost_on_way returns a lost node on a shortest path to a node, or UINT32_MAX. */
+uint32_t td_routed_lost_on_way(const struct td_core *core, uint32_t to);
+/* td_routed_fail fails an operation of which a lost node may have packets. */
+void td_routed_fail(struct td_core *core, struct td_operation *operation, uint32_t node);
 /* td_routed_dead_end returns a lost neighbour if all directions that a parcel can take lead to lost
  * neighbours, else UINT32_MAX. td_routed_purge drops such packets in transit. */
 uint32_t td_routed_dead_end(const struct td_core *core, const struct td_parcel *parcel);

@@ -72,7 +72,7 @@ struct td_link {
     bool resume_due : 1;   /* a RESUME is to be sent */
     bool reply_wanted : 1; /* the RESUME asks for a reply */
     bool counts_due : 1;   /* the packet counts are to be sent */
-    bool owed : 1;         /* a DELIVERED to the node waits for acknowledgements */
+    bool owed : 1;         /* DELIVERED or CARRY to the node wait for acknowledgements */
     bool early : 1;        /* a message has arrived before its turn (early.h) */
     uint8_t age : 2;       /* relayed: ticks in which nothing was acknowledged */
     uint16_t node;

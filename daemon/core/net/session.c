@@ -10,7 +10,6 @@
  *   - one of another daemon says that the earlier one has ended: our session goes on with what may
  * be for the new one;
  *   - one that knows a session of ours that has been given up here is answered with the new one. */
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -105,8 +104,7 @@ void td_session_send(struct td_core *core, uint32_t node, const struct td_messag
     struct td_action *a = td_core_act_bare(core, TD_ACTION_SEND_TREE);
     a->u.tree.node = node;
     a->u.tree.message = *m;
-    memset(&a->u.tree.payload, 0, offsetof(struct td_slice, level));
-    memset(&a->u.tree.view, 0, sizeof a->u.tree.view);
+    a->u.tree.payload_bytes = 0;
     td_session_seal(core, a);
 }
 

@@ -302,9 +302,8 @@ static void announce(struct td_core *core, struct td_operation *o)
                                                             .no_room = o->scratch_lacking,
                                                             .last = o->last,
                                                             .survey = survey};
-    td_operation_view(o, &a->u.tree.view);
     if (carries_up(o) && !o->scratch_lacking)
-        a->u.tree.payload = ride_slice(o, 0);
+        td_admission_load(o, a);
     td_session_seal(core, a);
     td_operation_transition(o, TD_OPERATION_ANNOUNCE);
 }
@@ -375,9 +374,12 @@ void td_admission_advance(struct td_core *core, struct td_operation *o)
         announce(core, o);
 }
 
-struct td_slice td_admission_result(const struct td_operation *o)
+void td_admission_load(const struct td_operation *o, struct td_action *a)
 {
-    return ride_slice(o, 0);
+    a->u.tree.payload = ride_slice(o, 0);
+    a->u.tree.payload_bytes = (uint32_t)o->program.ride_bytes;
+    td_operation_view(o, &a->u.tree.view);
+    a->u.tree.view.ranks = 0; /* it is in scratch memory */
 }
 
 bool td_admission_deliver(struct td_core *core, struct td_operation *o)

@@ -239,25 +239,27 @@ bool td_engine_landing(struct td_core *core, uint32_t node, const struct td_pack
     return true;
 }
 
-bool td_engine_packet(struct td_core *core, uint32_t node, const struct td_packet *packet,
-                      uint32_t buffer)
+/* unpack starts to unpack a packet whose origin is `node`. It returns NULL if no live operation
+ * expects the packet. */
+static struct td_compute *unpack(struct td_core *core, uint32_t node,
+                                 const struct td_packet *packet, uint32_t buffer)
 {
     struct td_operation *o = td_engine_find(
         td_communicator_find(core, packet->instance, packet->group), packet->sequence);
     if (!o)
-        return false;
+        return NULL;
     struct td_step step;
     uint64_t message_bytes = find_receive(core, o, node, packet, &step);
     if (message_bytes == 0) {
         td_link_drop(core, node,
                      "protocol violation: it sent a packet that the operation does not expect");
-        return false;
+        return NULL;
     }
     struct td_inflight *flight = td_inflight_acquire(core, TD_INFLIGHT_UNPACK, o);
     if (!flight) {
         /* the limit of this node: the link and the other operations continue */
         td_operation_fail_busy(core, o);
-        return false;
+        return NULL;
     }
     td_recording_packet(core, o, node, false, packet->bytes);
     flight->family = packet->family;
@@ -284,7 +286,23 @@ bool td_engine_packet(struct td_core *core, uint32_t node, const struct td_packe
     const struct td_engine_family *e = &o->engine.family[packet->family];
     __builtin_prefetch(&e->received[packet->index], 1);
     __builtin_prefetch(&e->bits[packet->index / 8], 1);
-    return true;
+    return compute;
+}
+
+bool td_engine_packet(struct td_core *core, uint32_t node, const struct td_packet *packet,
+                      uint32_t buffer)
+{
+    return unpack(core, node, packet, buffer) != NULL;
+}
+
+void td_engine_carried(struct td_core *core, uint32_t node, const struct td_packet *packet,
+                       const uint8_t *data)
+{
+    struct td_compute *compute = unpack(core, node, packet, UINT32_MAX);
+    if (!compute)
+        return;
+    compute->kind = TD_COMPUTE_LOAD;
+    compute->data = data;
 }
 
 void td_engine_arriving(struct td_core *core, const struct td_packet *packet)
@@ -301,7 +319,8 @@ void td_engine_computed(struct td_core *core, uint64_t handle, td_err error)
     struct td_operation *o = flight.operation;
     td_inflight_release(core, td_inflight_find(core, handle));
     if (flight.kind == TD_INFLIGHT_UNPACK) {
-        td_core_release_buffer(core, flight.buffer);
+        if (flight.buffer != UINT32_MAX)
+            td_core_release_buffer(core, flight.buffer);
         core->fabric->unpacked(core, &flight);
     }
     if (error != TD_OK)

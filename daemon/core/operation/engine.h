@@ -43,6 +43,10 @@ struct td_operation *td_engine_find(struct td_communicator *c, uint64_t sequence
  * operation expects the packet. */
 bool td_engine_packet(struct td_core *core, uint32_t node, const struct td_packet *packet,
                       uint32_t buffer);
+/* td_engine_carried does so for bytes that a message has brought: `data` is valid until the next
+ * step. */
+void td_engine_carried(struct td_core *core, uint32_t node, const struct td_packet *packet,
+                       const uint8_t *data);
 /* td_engine_arriving notes that the operation of a packet makes progress. */
 void td_engine_arriving(struct td_core *core, const struct td_packet *packet);
 /* td_engine_landing fills in where the payload of a packet would be unpacked: see td_core_landing.

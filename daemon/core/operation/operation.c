@@ -154,6 +154,7 @@ struct td_operation *td_operation_obtain(struct td_core *core, struct td_communi
     o->sender.task = &o->task;
     o->sender.job = c->world;
     o->sender.instance = c->instance;
+    o->sender.may_carry = c->minor >= TD_MINOR_CARRY;
     o->sequence = sequence;
     o->started_at = o->progress_at = core->now;
     o->expires_at = o->verdict_at = o->retry_at = o->appeal_at = o->ask_at = o->spare_at =
@@ -461,9 +462,8 @@ static void notify_children(struct td_core *core, struct td_operation *o)
         else
             a->u.tree.message.u.verdict =
                 (struct td_message_verdict){.error = o->error, .text = text};
-        td_operation_view(o, &a->u.tree.view);
         if (good && td_admission_rides(o))
-            a->u.tree.payload = td_admission_result(o);
+            td_admission_load(o, a);
         td_session_seal(core, a);
     }
 }

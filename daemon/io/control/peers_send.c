@@ -70,15 +70,13 @@ void td_peers_send_tree(struct td_peers *peers, const struct td_action *a)
     struct td_peer *p = via == UINT32_MAX ? NULL : &peers->peer[via];
     struct td_message m = a->u.tree.message;
     uint8_t bytes[SESSION_BYTES + TD_TREE_MESSAGE_MAX], payload[TD_RIDE_BYTES_MAX];
-    int64_t ride = td_slice_bytes(&a->u.tree.payload);
-    if (ride > 0 && ride <= TD_RIDE_BYTES_MAX) {
+    uint32_t carried = a->u.tree.payload_bytes;
+    if (carried > 0 && carried <= TD_RIDE_BYTES_MAX) {
         uint8_t *room[2 * TD_NODE_RANKS_MAX];
         struct td_bases bases;
-        struct td_view scratch_only = a->u.tree.view;
-        scratch_only.ranks = 0; /* the payload is in scratch memory */
-        td_regions_bases(peers->loop->regions, &scratch_only, room, &bases);
-        td_compute_pack(&a->u.tree.payload, &bases, 0, (uint64_t)ride, payload);
-        td_message_load(&m, payload, (uint32_t)ride);
+        td_regions_bases(peers->loop->regions, &a->u.tree.view, room, &bases);
+        td_compute_pack(&a->u.tree.payload, &bases, a->u.tree.payload_offset, carried, payload);
+        td_message_load(&m, payload, carried);
     }
     size_t size = td_wire_encode_message(&m, bytes + SESSION_BYTES, sizeof bytes - SESSION_BYTES);
     if (size == 0) {
