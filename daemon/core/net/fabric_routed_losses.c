@@ -69,8 +69,8 @@ static void lose_note(void *core, uint64_t tag)
     routed->lost_packets = (uint32_t)tag;
 }
 
-/* lose_at_dead_end drops a packet that can go nowhere, and has its origin told: that may not have
- * heard, since it was not there, or the neighbour never was. */
+/* lose_at_dead_end drops a packet that can go nowhere, and has its origin told: that had not heard
+ * of the loss when it sent the packet. */
 static bool lose_at_dead_end(void *owner, const struct td_parcel *p)
 {
     struct td_core *core = owner;
@@ -79,7 +79,6 @@ static bool lose_at_dead_end(void *owner, const struct td_parcel *p)
         return false;
     struct port *port = port_of(core->routed, lost);
     td_bit_set(port->announce_to, core->held[p->tag].packet.origin);
-    td_neighbour_transition(port, TD_NEIGHBOUR_TELL);
     td_core_queue(core, &core->routed->announcements);
     lose_note(core, p->tag);
     return true;
@@ -108,8 +107,8 @@ static void announce_again(struct td_core *core, uint32_t node, bool lost_only)
         return; /* as nearly always */
     for (uint32_t d = 0; d < routed->directions; d++) {
         struct port *port = &routed->port[d];
-        enum td_neighbour_state none = lost_only ? TD_NEIGHBOUR_THERE : TD_NEIGHBOUR_LOST;
-        if (port == port_of(routed, port->neighbour) && port->state != none)
+        bool news = !lost_only || port->state == TD_NEIGHBOUR_LOST;
+        if (port == port_of(routed, port->neighbour) && news)
             td_bit_set(port->announce_to, node);
     }
     td_core_queue(core, &routed->announcements);
@@ -144,8 +143,6 @@ bool td_routed_announce(struct td_core *core, struct td_task *task)
             td_bit_clear(port->announce_to, n);
             if (n == core->node || n == port->neighbour)
                 continue;
-            if (port->state == TD_NEIGHBOUR_LOST)
-                td_neighbour_transition(port, TD_NEIGHBOUR_TELL);
             td_session_send(core, n, &m);
         }
     }
@@ -260,12 +257,10 @@ void td_routed_link_lost(struct td_core *core, uint32_t node)
         unmark(core, node, core->node);
         return;
     }
-    /* of one that has never been there, those are told who send by way of it */
-    bool news = first->state == TD_NEIGHBOUR_THERE && core->link[node].daemon;
-    td_neighbour_transition(first, news ? TD_NEIGHBOUR_TELL : TD_NEIGHBOUR_LOSE);
-    routed->lost_neighbour = true;
-    if (news)
+    if (first->state == TD_NEIGHBOUR_THERE)
         announce(core, first);
+    td_neighbour_transition(first, TD_NEIGHBOUR_LOSE);
+    routed->lost_neighbour = true;
 }
 
 void td_routed_link_open(struct td_core *core, uint32_t node)
@@ -277,8 +272,7 @@ void td_routed_link_open(struct td_core *core, uint32_t node)
     struct port *first = port_of(routed, node);
     if (first && first->state != TD_NEIGHBOUR_THERE) {
         unmark(core, node, core->node);
-        if (first->state == TD_NEIGHBOUR_LOST_TOLD)
-            announce(core, first);
+        announce(core, first);
         td_neighbour_transition(first, TD_NEIGHBOUR_RETURN);
     }
     if (routed->lost_neighbour)

@@ -7,26 +7,19 @@
 
 static const struct td_label states[] = {
     [TD_NEIGHBOUR_THERE] = {"there", "It was not given up; it may never have been up."},
-    [TD_NEIGHBOUR_LOST] = {"lost", "It is given up. Nobody was told, since it has never been up."},
-    [TD_NEIGHBOUR_LOST_TOLD] = {"lost, told", "It is given up, and nodes were told. They are also "
-                                              "told when it is back."},
+    [TD_NEIGHBOUR_LOST] = {"lost", "It is given up, and all nodes are told. They are also told when "
+                                   "it is back."},
 };
 
 static const struct td_label events[] = {
-    [TD_NEIGHBOUR_LOSE] = {"lose",
-                           "It is given up, and nobody needs to hear of it: it has never been "
-                           "up, or all nodes were told before."},
-    [TD_NEIGHBOUR_TELL] = {"tell", "A neighbour that was up is given up, and all nodes are told; "
-                                   "or the origin of a packet that cannot go on without it is."},
+    [TD_NEIGHBOUR_LOSE] = {"lose", "It is given up."},
     [TD_NEIGHBOUR_RETURN] = {"return", "The session with it is open."},
 };
 
 static const struct td_transition rows[] = {
     {NEIGHBOUR(THERE), TD_NEIGHBOUR_LOSE, TD_NEIGHBOUR_LOST},
-    {NEIGHBOUR(LOST) | NEIGHBOUR(LOST_TOLD), TD_NEIGHBOUR_LOSE, TD_STAY},
-    {NEIGHBOUR(THERE) | NEIGHBOUR(LOST), TD_NEIGHBOUR_TELL, TD_NEIGHBOUR_LOST_TOLD},
-    {NEIGHBOUR(LOST_TOLD), TD_NEIGHBOUR_TELL, TD_STAY},
-    {NEIGHBOUR(LOST) | NEIGHBOUR(LOST_TOLD), TD_NEIGHBOUR_RETURN, TD_NEIGHBOUR_THERE},
+    {NEIGHBOUR(LOST), TD_NEIGHBOUR_LOSE, TD_STAY},
+    {NEIGHBOUR(LOST), TD_NEIGHBOUR_RETURN, TD_NEIGHBOUR_THERE},
 };
 
 const struct td_machine td_neighbour_machine = {

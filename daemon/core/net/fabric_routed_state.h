@@ -8,9 +8,9 @@
 
 struct port;
 
-enum td_neighbour_state { TD_NEIGHBOUR_THERE, TD_NEIGHBOUR_LOST, TD_NEIGHBOUR_LOST_TOLD };
+enum td_neighbour_state { TD_NEIGHBOUR_THERE, TD_NEIGHBOUR_LOST };
 
-enum td_neighbour_event { TD_NEIGHBOUR_LOSE, TD_NEIGHBOUR_TELL, TD_NEIGHBOUR_RETURN };
+enum td_neighbour_event { TD_NEIGHBOUR_LOSE, TD_NEIGHBOUR_RETURN };
 
 extern const struct td_machine td_neighbour_machine;
 
