@@ -102,8 +102,7 @@ static int32_t element(uint32_t from, uint32_t to, uint32_t i)
     return (int32_t)(from * 1000003u + to * 5003u + i);
 }
 
-/* form makes a job of all live nodes except one. It returns false if a node that died is on a
- * route. */
+/* form makes a job of all live nodes that node 0 reaches, except one. */
 static void form(struct machine *m, struct job *job, const char *name, uint32_t without)
 {
     uint32_t nodes[NODES_MAX], size = 0;
@@ -314,6 +313,30 @@ static void run_two(uint64_t seed)
     all_is_well(&m);
 }
 
+/* One seed: some daemons stay dead. A job of the nodes that reach node 0 notices nothing: its data
+ * goes round them. */
+static void run_round(uint64_t seed)
+{
+    struct machine m;
+    struct job job;
+    job_case("TORUS_TEST_CASE=%llu test_restarts_sim # round", (unsigned long long)seed);
+    begin(&m, seed);
+    for (uint32_t k = 1 + draw(&m, 3); k > 0; k--)
+        down(&m, 1 + draw(&m, m.nodes - 1));
+    td_sim_run(m.sim, 3 * SECOND);
+    form(&m, &job, "job", UINT32_MAX);
+    for (int i = 0; i < 2; i++) {
+        call(&m, &job);
+        settle(&m);
+        for (uint32_t r = 0; r < job.size; r++) {
+            job_expect(&job, r, TD_OK, NULL);
+            check_data(&job, r);
+        }
+        td_sim_forget(m.sim);
+    }
+    all_is_well(&m);
+}
+
 /* mishap: a link breaks, or a daemon dies, falls silent, or restarts. */
 static void mishap(struct machine *m)
 {
@@ -376,6 +399,12 @@ static void two_neighbours_lost_at_once_are_named_and_come_back(void **unused)
     seeds_run(run_two, 120, 20, 5000);
 }
 
+static void data_goes_round_nodes_that_are_dead(void **unused)
+{
+    (void)unused;
+    seeds_run(run_round, 120, 20, 5000);
+}
+
 static void after_any_storm_all_is_well(void **unused)
 {
     (void)unused;
@@ -395,6 +424,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_daemon_that_is_started_anew_is_part_of_the_machine_again),
         cmocka_unit_test(two_neighbours_lost_at_once_are_named_and_come_back),
+        cmocka_unit_test(data_goes_round_nodes_that_are_dead),
         cmocka_unit_test(after_any_storm_all_is_well),
         cmocka_unit_test(a_lost_question_is_asked_again),
     };
@@ -403,6 +433,7 @@ int main(void)
         return cmocka_run_group_tests(tests, NULL, NULL);
     run_restart(one);
     run_two(one);
+    run_round(one);
     run_storm(one);
     return 0;
 }
