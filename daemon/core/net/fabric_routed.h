@@ -18,7 +18,7 @@
  * With a link rate, each direction is busy for as long as a packet takes on it; without one, links
  * carry what the credits allow. When a neighbour is given up, the packets on the way to it or from
  * it are lost: they belong to messages with a shortest path through it, which fail at their origin
- * with its name. Other packets are dropped where no path is left.
+ * with its name. Later ones are carried round it. Other packets are dropped where no path is left.
  * Owns: the router, and the messages that leave. Borrows: operations. Source: algorithms of
  * us8095585, figures 5 to 9; the bubble rule is in router.h. */
 #ifndef TD_CORE_NET_FABRIC_ROUTED_H
