@@ -110,8 +110,8 @@ void messages_send(struct td_sim *sim, uint32_t node, const struct td_action *a)
     if (carried > 0 && sim->options.timing_only)
         memset(payload, 0, carried);
     else if (carried > 0)
-        memory_pack(&sim->node[node], &a->u.tree.payload, &a->u.tree.view,
-                    a->u.tree.payload_offset, carried, payload);
+        memory_pack(&sim->node[node], &a->u.tree.payload, &a->u.tree.view, a->u.tree.payload_offset,
+                    carried, payload);
     if (carried > 0)
         td_message_load(&m, payload, carried);
     size_t size = td_wire_encode_message(&m, bytes, sizeof bytes);

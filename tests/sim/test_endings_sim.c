@@ -353,21 +353,35 @@ static void two_neighbours_on_the_routed_fabric_are_lost_as_soon_as_one(void **u
     job_world_end(sim);
 }
 
-/* exchange makes the ranks of a set exchange blocks of several packets, in the order of the set. All
- * of them succeed in time, with the right data. */
-static void exchange(uint32_t ranks, td_time longest)
+enum { COUNT = 100 };
+
+/* listed writes the ranks of a set in order, and returns their number. */
+static uint32_t listed(uint32_t ranks, uint32_t *rank)
 {
-    enum { COUNT = 100 };
-    struct td_call packets = alltoall;
-    uint32_t rank[NODES_MAX], size = 0;
+    uint32_t size = 0;
     for (uint32_t i = 0; i < job.size; i++)
         if (ranks >> i & 1)
             rank[size++] = i;
+    return size;
+}
+
+/* start_exchange makes the ranks of a set exchange blocks that travel in packets. */
+static void start_exchange(uint32_t ranks)
+{
+    struct td_call packets = alltoall;
+    uint32_t rank[NODES_MAX], size = listed(ranks, rank);
     for (uint32_t k = 0; k < size; k++)
         for (uint32_t i = 0; i < size * COUNT; i++)
             ((int32_t *)job_source(&job, rank[k], 0))[i] = (int32_t)(k * 100000 + i);
     packets.count = COUNT;
     call(ranks, &packets);
+}
+
+/* exchange makes them do so: all of them succeed in time, with the right data. */
+static void exchange(uint32_t ranks, td_time longest)
+{
+    uint32_t rank[NODES_MAX], size = listed(ranks, rank);
+    start_exchange(ranks);
     within(ranks, longest);
     told(ranks, TD_OK, NULL);
     for (uint32_t k = 0; k < size; k++)
@@ -431,6 +445,51 @@ static void data_goes_round_a_node_that_was_never_up(void **unused)
     job_world_end(sim);
 }
 
+/* fails_once has a node die, or fall silent, while a group without a rank there exchanges data, and
+ * daemons whose heartbeats are not in step. The call under way fails, and no later one. */
+static void fails_once(const char *name, td_time phase, bool dies)
+{
+    static const uint32_t others[] = {0, 1, 2, 3, 5, 6, 7, 8};
+    unsigned failures = 0;
+    fabric = TD_FABRIC_ROUTED;
+    job_case("TORUS_TEST_CASE=%s test_endings_sim", name);
+    sim = job_world("3x3", 1, plain);
+    for (uint32_t n = 0; n < 9; n++) {
+        td_sim_kill_node(sim, n);
+        td_sim_run(sim, 130 * MS);
+        td_sim_start_node(sim, n);
+    }
+    td_sim_run(sim, PATIENCE + SECOND + phase);
+    job_form(&job, sim, "job", others, 8, 4096);
+    exchange(255, BEAT);
+    if (dies)
+        td_sim_kill_node(sim, 4);
+    else
+        td_sim_freeze_node(sim, 4);
+    for (td_time end = td_sim_now(sim) + PATIENCE + 5 * BEAT; td_sim_now(sim) < end;) {
+        start_exchange(255);
+        within(255, PATIENCE + 3 * BEAT);
+        if (job_reply(&job, 0)->error) {
+            failures++;
+            shrink(255, -1);
+            within(255, 2 * BEAT);
+            told(255, TD_OK, NULL);
+            adopt(255);
+        }
+        td_sim_run(sim, 20 * MS);
+    }
+    EXPECT(failures == 1, "phase %llu ms, %s: %u calls failed", (unsigned long long)(phase / MS),
+           dies ? "dead" : "silent", failures);
+    job_world_end(sim);
+}
+
+static void a_call_under_way_fails_once(void **unused)
+{
+    (void)unused;
+    for (unsigned i = 0; i < 20; i++)
+        fails_once(__func__, i / 2 * 97 * MS, i % 2);
+}
+
 /* part_or_stop cuts nodes 3 and 4 of five off, or stops them, at a phase of the heartbeat. It
  * returns how long after that the last of the others' ranks is told, or all ranks
  * after a cut. */
@@ -488,6 +547,7 @@ int main(void)
         cmocka_unit_test(a_shrink_among_deaf_nodes_without_a_quorum_ends_in_time),
         cmocka_unit_test(silence_is_told_within_five_quarters_of_a_heartbeat),
         cmocka_unit_test(two_neighbours_on_the_routed_fabric_are_lost_as_soon_as_one),
+        cmocka_unit_test(a_call_under_way_fails_once),
         cmocka_unit_test(data_goes_round_a_node_that_is_down),
         cmocka_unit_test(data_of_a_line_goes_round_the_dead_node_in_it),
         cmocka_unit_test(data_goes_round_a_node_that_was_never_up),

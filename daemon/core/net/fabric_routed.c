@@ -158,8 +158,8 @@ static struct td_transfer *find(struct td_routed *routed, uint64_t ticket)
     return routed->ticket[place].transfer;
 }
 
-/* new_transfer returns a message of a SEND step with the first free ticket; NULL when there is none,
- * or no memory. */
+/* new_transfer returns a message of a SEND step with the first free ticket; NULL when there is
+ * none, or no memory. */
 static struct td_transfer *new_transfer(struct td_core *core, const struct td_sender *sender,
                                         unsigned family, uint64_t index, const struct td_step *step)
 {
@@ -273,9 +273,8 @@ static bool carry(struct td_core *core, struct td_sender *sender, unsigned famil
         td_routed_fail(core, sender->operation, lost);
         return false;
     }
-    struct td_transfer *t = td_routed_carry_has_room(core)
-                                ? new_transfer(core, sender, family, index, step)
-                                : NULL;
+    struct td_transfer *t =
+        td_routed_carry_has_room(core) ? new_transfer(core, sender, family, index, step) : NULL;
     if (!t)
         return backlog(core, sender);
     td_routed_carry(core, t);

@@ -22,7 +22,8 @@ uint32_t td_routed_relay(struct td_core *core, uint32_t hop, struct td_message *
 void td_routed_expect_acknowledgement(struct td_core *core);
 void td_routed_timers(struct td_core *core);
 /* td_routed_received sends DELIVERED, or keeps it while the link to the origin has many messages
- * that are not acknowledged; td_routed_transmit sends what was kept, and data that is carried to the node. */
+ * that are not acknowledged; td_routed_transmit sends what was kept, and data that is carried to
+ * the node. */
 void td_routed_received(struct td_core *core, uint64_t instance, uint32_t node, uint32_t ticket);
 bool td_routed_transmit(struct td_core *core, struct td_link *link);
 

@@ -7,8 +7,9 @@
 
 static const struct td_label states[] = {
     [TD_NEIGHBOUR_THERE] = {"there", "It was not given up; it may never have been up."},
-    [TD_NEIGHBOUR_LOST] = {"lost", "It is given up, and all nodes are told. They are also told when "
-                                   "it is back."},
+    [TD_NEIGHBOUR_LOST] = {"lost",
+                           "It is given up, and all nodes are told. They are also told when "
+                           "it is back."},
 };
 
 static const struct td_label events[] = {
