@@ -25,8 +25,17 @@ static const struct td_call barrier = {.kind = TD_KIND_BARRIER};
 static const struct td_call alltoall = {
     .kind = TD_KIND_ALLTOALL, .type = TD_TYPE_INT32, .count = 4};
 
+static bool node_4_is_older;
+
+static void make_older(uint32_t node, struct td_core_options *o)
+{
+    if (node == 4)
+        o->minor = TD_MINOR_CARRY - 1;
+}
+
 static void plain(struct td_sim_options *o)
 {
+    o->differ = node_4_is_older ? make_older : NULL;
     o->settings.tuning.fabric = (uint8_t)fabric;
     o->settings.tuning.flood = false;
     o->express_permille = 0;
@@ -426,6 +435,19 @@ static void data_of_a_line_goes_round_the_dead_node_in_it(void **unused)
     job_world_end(sim);
 }
 
+static void data_is_not_carried_to_an_older_daemon(void **unused)
+{
+    (void)unused;
+    node_4_is_older = true;
+    begin(__func__, "5", TD_FABRIC_ROUTED, each, 5);
+    uint32_t alive = is_left_out(31, 2, "job job lost node 2");
+    start_exchange(alive);
+    within(alive, BEAT);
+    told(alive, TD_ERR_NODE_FAILED, "packets of the job travel through it");
+    job_world_end(sim);
+    node_4_is_older = false;
+}
+
 /* A job without ranks on a node whose daemon was never up does not notice. */
 static void data_goes_round_a_node_that_was_never_up(void **unused)
 {
@@ -550,6 +572,7 @@ int main(void)
         cmocka_unit_test(a_call_under_way_fails_once),
         cmocka_unit_test(data_goes_round_a_node_that_is_down),
         cmocka_unit_test(data_of_a_line_goes_round_the_dead_node_in_it),
+        cmocka_unit_test(data_is_not_carried_to_an_older_daemon),
         cmocka_unit_test(data_goes_round_a_node_that_was_never_up),
     };
     cmocka_set_test_filter(getenv("TORUS_TEST_CASE"));
