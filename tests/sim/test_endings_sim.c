@@ -435,6 +435,56 @@ static void data_of_a_line_goes_round_the_dead_node_in_it(void **unused)
     job_world_end(sim);
 }
 
+static void slow(struct td_sim_options *o)
+{
+    plain(o);
+    o->settings.heartbeat_ns = SECOND / 10;
+    o->settings.progress_timeout_ns = SECOND;
+    o->latency_ns_max = 30 * MS;
+}
+
+/* send_to_first makes rank 1 of two send a block to rank 0, and nothing else. */
+static void send_to_first(uint64_t block)
+{
+    const uint64_t sent[2][2] = {{0, 0}, {block, 0}}, received[2][2] = {{0, block}, {0, 0}};
+    for (uint32_t r = 0; r < 2; r++) {
+        struct td_request q = {.kind = TD_REQUEST_OPERATION};
+        uint32_t region = job.rank[r].region;
+        q.u.operation.call = (struct td_call){.kind = TD_KIND_ALLTOALLV, .type = TD_TYPE_BYTE};
+        q.u.operation.timeout_ns = -1;
+        q.u.operation.source = (struct td_place){region, 0, job.half_bytes, NULL};
+        q.u.operation.destination = (struct td_place){region, job.half_bytes, job.half_bytes, NULL};
+        q.u.operation.from = (struct td_rank_counts){sent[r], NULL, 2, 0};
+        q.u.operation.to = (struct td_rank_counts){received[r], NULL, 2, 0};
+        job_make(&job, r, &q);
+    }
+}
+
+/* The window of acknowledgements is full nearly all the time, for longer than progress_timeout. */
+static void a_block_of_many_parts_is_carried(void **unused)
+{
+    enum { BLOCK = 12000000 };
+    static const uint32_t beside[] = {1, 3};
+    (void)unused;
+    fabric = TD_FABRIC_ROUTED;
+    job_case("TORUS_TEST_CASE=%s test_endings_sim", __func__);
+    sim = job_world("5", 1, slow);
+    td_sim_kill_node(sim, 2);
+    td_sim_run(sim, 3 * SECOND);
+    job_form(&job, sim, "job", beside, 2, BLOCK);
+    for (uint32_t i = 0; i < BLOCK; i++)
+        ((uint8_t *)job_source(&job, 1, 0))[i] = (uint8_t)(i * 167);
+    td_time from = td_sim_now(sim);
+    send_to_first(BLOCK);
+    within(3, 60 * SECOND);
+    told(3, TD_OK, NULL);
+    CHECK(td_sim_now(sim) - from > 4 * SECOND);
+    const uint8_t *all = job_destination(&job, 0, 0);
+    for (uint32_t i = 0; i < BLOCK; i++)
+        CHECK(all[i] == (uint8_t)(i * 167));
+    job_world_end(sim);
+}
+
 static void data_is_not_carried_to_an_older_daemon(void **unused)
 {
     (void)unused;
@@ -572,6 +622,7 @@ int main(void)
         cmocka_unit_test(a_call_under_way_fails_once),
         cmocka_unit_test(data_goes_round_a_node_that_is_down),
         cmocka_unit_test(data_of_a_line_goes_round_the_dead_node_in_it),
+        cmocka_unit_test(a_block_of_many_parts_is_carried),
         cmocka_unit_test(data_is_not_carried_to_an_older_daemon),
         cmocka_unit_test(data_goes_round_a_node_that_was_never_up),
     };
