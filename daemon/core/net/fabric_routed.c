@@ -269,8 +269,9 @@ static void approach(struct td_core *core, uint32_t node)
 static bool carry(struct td_core *core, struct td_sender *sender, unsigned family, uint64_t index,
                   const struct td_step *step, uint32_t lost)
 {
-    if (!sender->may_carry) {
-        td_routed_fail(core, sender->operation, lost);
+    bool given_up = td_link_is_given_up(&core->link[step->peer]);
+    if (given_up || !sender->may_carry) {
+        td_routed_fail(core, sender->operation, given_up ? step->peer : lost);
         return false;
     }
     struct td_transfer *t =
