@@ -429,6 +429,7 @@ struct td_message_rank_left {
 /* Node > all nodes of the routed fabric: a torus neighbour of the sender is lost. */
 struct td_message_neighbour_lost {
     uint32_t node; /* the neighbour */
+    bool never_up; /* it was not up since the sender began, and may be starting */
 };
 
 /* Node > all nodes of the routed fabric: a torus neighbour that was lost is back. */

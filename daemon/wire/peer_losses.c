@@ -81,12 +81,14 @@ void td_wire_put_neighbour_lost(const struct td_message_neighbour_lost *f,
 {
     Torus__Peer__NeighbourLost *m = &form->neighbour_lost;
     m->node = f->node;
+    m->never_up = f->never_up;
 }
 
 bool td_wire_get_neighbour_lost(const Torus__Peer__NeighbourLost *m,
                                 struct td_message_neighbour_lost *f)
 {
     f->node = m->node;
+    f->never_up = m->never_up;
     return true;
 }
 

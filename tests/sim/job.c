@@ -115,18 +115,28 @@ void job_spread(const struct td_sim *sim, uint32_t size, uint32_t *nodes)
     }
 }
 
-void job_open(struct job *job, struct td_sim *sim, const char *name, const uint32_t *nodes,
-              uint32_t size, uint64_t half_bytes)
+void job_begin(struct job *job, struct td_sim *sim, const char *name, uint32_t size,
+               uint64_t half_bytes)
 {
     *job = (struct job){.sim = sim, .size = size, .half_bytes = (half_bytes + 63) / 64 * 64};
     snprintf(job->name, sizeof job->name, "%s", name);
-    for (uint32_t i = 0; i < size; i++) {
-        struct job_rank *r = &job->rank[i];
-        r->node = nodes[i];
-        r->client = td_sim_open(sim, nodes[i]);
-        if (half_bytes)
-            r->region = td_sim_region(sim, r->client, 2 * job->half_bytes);
-    }
+}
+
+void job_start(struct job *job, uint32_t i, uint32_t node)
+{
+    struct job_rank *r = &job->rank[i];
+    r->node = node;
+    r->client = td_sim_open(job->sim, node);
+    if (job->half_bytes)
+        r->region = td_sim_region(job->sim, r->client, 2 * job->half_bytes);
+}
+
+void job_open(struct job *job, struct td_sim *sim, const char *name, const uint32_t *nodes,
+              uint32_t size, uint64_t half_bytes)
+{
+    job_begin(job, sim, name, size, half_bytes);
+    for (uint32_t i = 0; i < size; i++)
+        job_start(job, i, nodes[i]);
 }
 
 void job_join(struct job *job, uint32_t i, int64_t rank, int64_t timeout_ns)

@@ -48,7 +48,11 @@ void job_world_end(struct td_sim *sim);
 
 /* job_spread places `size` ranks in blocks on the nodes. */
 void job_spread(const struct td_sim *sim, uint32_t size, uint32_t *nodes);
-/* job_open starts the processes. Each region has 2 * half_bytes. */
+/* job_begin begins a job without processes; job_start starts the process of rank i, whose region
+ * has 2 * half_bytes. job_open starts all processes. */
+void job_begin(struct job *job, struct td_sim *sim, const char *name, uint32_t size,
+               uint64_t half_bytes);
+void job_start(struct job *job, uint32_t i, uint32_t node);
 void job_open(struct job *job, struct td_sim *sim, const char *name, const uint32_t *nodes,
               uint32_t size, uint64_t half_bytes);
 /* job_join sends a request for a rank; job_joined handles the reply. */

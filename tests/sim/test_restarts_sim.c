@@ -15,6 +15,7 @@
 
 #include "core/net/router.h"
 #include "job.h"
+#include "sim/disturbances.h"
 #include "seeds.h"
 
 enum { PACKETS = 3, COUNT = (PACKETS * 1024 - 100) / 4, SLOTS = 2, NODES_MAX = 32 };
@@ -154,17 +155,21 @@ static bool tries_to_form(struct machine *m, struct job *job, const char *name)
     return all_joined;
 }
 
+static void call_one(struct job *job, uint32_t r)
+{
+    int32_t *source = job_source(job, r, 0);
+    memset(job_destination(job, r, 0), 0xff, (size_t)job->size * COUNT * 4);
+    for (uint32_t to = 0; to < job->size; to++)
+        for (uint32_t i = 0; i < COUNT; i++)
+            source[to * COUNT + i] = element(r, to, i);
+    job_call(job, r, &all, 0, false);
+}
+
 static void call(struct machine *m, struct job *job)
 {
-    for (uint32_t r = 0; r < job->size; r++) {
-        int32_t *source = job_source(job, r, 0);
-        memset(job_destination(job, r, 0), 0xff, (size_t)job->size * COUNT * 4);
-        for (uint32_t to = 0; to < job->size; to++)
-            for (uint32_t i = 0; i < COUNT; i++)
-                source[to * COUNT + i] = element(r, to, i);
+    for (uint32_t r = 0; r < job->size; r++)
         if (!td_sim_closed(m->sim, job->rank[r].client))
-            job_call(job, r, &all, 0, false);
-    }
+            call_one(job, r);
 }
 
 static void check_data(struct job *job, uint32_t r)
@@ -274,6 +279,87 @@ static void run_restart(uint64_t seed)
     call(&m, &beside); /* the same error again, or success */
     settle(&m);
     judge(&m, &beside);
+    all_is_well(&m);
+}
+
+/* struct late: a link between neighbours that works in one direction only from some time on. */
+struct late {
+    uint32_t from, to;
+    td_time until;
+};
+
+static uint32_t hold_some(struct machine *m, struct late *late)
+{
+    uint32_t lates = 0;
+    for (uint32_t n = 0; n < m->nodes; n++)
+        for (uint32_t d = 0; d < 2 * m->topology.dimensions; d++) {
+            uint32_t to = td_topology_neighbour(&m->topology, n, d / 2, d % 2 ? -1 : 1);
+            if (to == n || draw(m, 8))
+                continue;
+            late[lates++] = (struct late){n, to, draw(m, SECOND / 2)};
+            td_sim_hold_link(m->sim, n, to);
+        }
+    return lates;
+}
+
+/* begin_rank lets the process of a node, whose daemon runs now, join. call_if_joined lets it call
+ * once it has; it returns true then. */
+static void begin_rank(struct job *job, uint32_t r)
+{
+    job_start(job, r, r);
+    job_join(job, r, r, -1);
+}
+
+static bool call_if_joined(struct job *job, uint32_t r)
+{
+    const struct td_reply *reply = job_reply(job, r);
+    if (!reply)
+        return false;
+    job_expect(job, r, TD_OK, NULL);
+    job->rank[r].group = reply->u.joined.group;
+    call_one(job, r);
+    return true;
+}
+
+/* One seed: daemons start one after the other, and some links come up late. A process of each node
+ * starts with its daemon, joins, and calls at once. No daemon fails, so no call does. */
+static void run_start(uint64_t seed)
+{
+    struct machine m;
+    struct job job;
+    struct late late[NODES_MAX * 2 * TD_DIMENSIONS_MAX];
+    td_time at[NODES_MAX], now = 0, step = SECOND / 1000;
+    bool calls[NODES_MAX] = {false};
+    uint32_t called = 0;
+    job_case("TORUS_TEST_CASE=%llu test_restarts_sim # start", (unsigned long long)seed);
+    begin(&m, seed);
+    td_time spread = step << draw(&m, 10);
+    for (uint32_t n = 0; n < m.nodes; n++) {
+        down(&m, n);
+        m.hurt[n] = false;
+        at[n] = draw(&m, spread);
+    }
+    uint32_t lates = hold_some(&m, late);
+    job_begin(&job, m.sim, "early", m.nodes, (uint64_t)m.nodes * COUNT * 4);
+    for (; called < m.nodes || now < SECOND; now += step) {
+        EXPECT(now < 20 * SECOND, "%u of %u ranks have joined", called, m.nodes);
+        for (uint32_t n = 0; n < m.nodes; n++)
+            if (m.dead[n] && at[n] <= now) {
+                start(&m, n);
+                begin_rank(&job, n);
+            } else if (!m.dead[n] && !calls[n]) {
+                calls[n] = call_if_joined(&job, n);
+                called += calls[n];
+            }
+        for (uint32_t i = 0; i < lates; i++)
+            if (late[i].until <= now && now < late[i].until + step)
+                td_sim_release_link(m.sim, late[i].from, late[i].to);
+        td_sim_run(m.sim, step);
+    }
+    settle(&m);
+    job_expect_all(&job, TD_OK, NULL);
+    for (uint32_t r = 0; r < job.size; r++)
+        check_data(&job, r);
     all_is_well(&m);
 }
 
@@ -393,6 +479,12 @@ static void a_daemon_that_is_started_anew_is_part_of_the_machine_again(void **un
     seeds_run(run_restart, 120, 20, 5000);
 }
 
+static void daemons_that_start_one_after_the_other_fail_no_call(void **unused)
+{
+    (void)unused;
+    seeds_run(run_start, 120, 20, 5000);
+}
+
 static void two_neighbours_lost_at_once_are_named_and_come_back(void **unused)
 {
     (void)unused;
@@ -423,6 +515,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_daemon_that_is_started_anew_is_part_of_the_machine_again),
+        cmocka_unit_test(daemons_that_start_one_after_the_other_fail_no_call),
         cmocka_unit_test(two_neighbours_lost_at_once_are_named_and_come_back),
         cmocka_unit_test(data_goes_round_nodes_that_are_dead),
         cmocka_unit_test(after_any_storm_all_is_well),
@@ -432,6 +525,7 @@ int main(void)
     if (!seeds_one(&one))
         return cmocka_run_group_tests(tests, NULL, NULL);
     run_restart(one);
+    run_start(one);
     run_two(one);
     run_round(one);
     run_storm(one);

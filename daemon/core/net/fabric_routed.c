@@ -60,6 +60,7 @@ static bool init(struct td_core *core)
     for (uint32_t d = 0; d < t->dimensions; d++)
         routed->reach[d] = (int16_t)(t->size[d] - 1);
     routed->missing = td_arena_alloc(core->arena, t->nodes * sizeof *routed->missing);
+    routed->unmet = td_arena_alloc(core->arena, t->nodes * sizeof *routed->unmet);
     routed->next_hop = td_arena_alloc(core->arena, t->nodes * sizeof *routed->next_hop);
     routed->hops_max = 2 * td_topology_diameter(t) + HOPS_SPARE;
     routed->routes_stale = true;
@@ -69,7 +70,7 @@ static bool init(struct td_core *core)
     /* one held packet for every slot, and one for every packet that is not acknowledged */
     uint32_t held = 2 * routed->directions * TD_CHANNELS * rules->slots;
     if (!routed->router || !routed->next_hop || !routed->ticket || !routed->missing ||
-        !td_inflight_init_held(core, held))
+        !routed->unmet || !td_inflight_init_held(core, held))
         return false;
     /* an acknowledgement that was for an earlier daemon of this node names no ticket of this one */
     for (uint32_t i = 0; i < TD_TICKETS; i++)
@@ -286,7 +287,7 @@ static bool send(struct td_core *core, struct td_sender *sender, unsigned family
                  const struct td_step *step)
 {
     struct td_routed *routed = core->routed;
-    uint32_t lost = td_routed_lost_on_way(core, step->peer);
+    uint32_t lost = td_routed_lost_on_way(core, step->peer, sender->may_carry);
     if (lost != UINT32_MAX)
         return carry(core, sender, family, index, step, lost);
     uint32_t place = routed->tickets_free;
@@ -513,6 +514,8 @@ static void turn(struct td_core *core)
     td_time packet = routed->packet_ns;
     routed->due = core->now - routed->wake_at < packet ? routed->wake_at : core->now - packet;
     routed->wake_at = TD_TIME_NEVER;
+    if (routed->starting)
+        td_routed_end_start(core);
     if (routed->purge)
         td_routed_purge(core);
     routed->purge = false;

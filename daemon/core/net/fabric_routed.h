@@ -98,6 +98,9 @@ struct td_routed {
     bool purge;                       /* packets without a path left are to be dropped */
     uint32_t missing_count;           /* nodes with a bit in `missing` */
     uint16_t *missing; /* [nodes] bitmap of the directions whose neighbour has given the node up */
+    uint16_t *unmet;   /* [nodes] those of them whose neighbour has never met the node's daemon */
+    bool starting;     /* packets wait for neighbours that have never been up, ... */
+    td_time starting_until; /* ... as long; 0: every neighbour was up in time so far */
     struct td_task announcements;
 
     uint16_t *next_hop; /* [nodes] the neighbour on the route to a node */

@@ -9,22 +9,30 @@
 
 /* ---- lost nodes ---- */
 
-/* between: whether a shortest way from here to `to` leads through `node`, or ends there. */
-static bool between(const struct td_core *core, uint32_t to, uint32_t node)
+/* crosses: whether a shortest way from here to `to` leads along one of the links to `node` from the
+ * neighbours in these directions of it. */
+static bool crosses(const struct td_core *core, uint32_t to, uint32_t node, uint16_t directions)
 {
     const struct td_topology *t = &core->options.topology;
-    return td_topology_distance(t, core->node, node) + td_topology_distance(t, node, to) ==
-           td_topology_distance(t, core->node, to);
+    uint32_t whole = td_topology_distance(t, core->node, to),
+             rest = td_topology_distance(t, node, to);
+    for (uint32_t d = 0, left = directions; left; d++, left >>= 1) {
+        uint32_t from = td_topology_neighbour(t, node, d / 2, d % 2 ? -1 : 1);
+        if (left & 1 && td_topology_distance(t, core->node, from) + 1 + rest == whole)
+            return true;
+    }
+    return false;
 }
 
-uint32_t td_routed_lost_on_way(const struct td_core *core, uint32_t to)
+uint32_t td_routed_lost_on_way(const struct td_core *core, uint32_t to, bool unmet)
 {
     const struct td_routed *routed = core->routed;
     for (uint32_t n = 0, left = routed->missing_count; left; n++) {
         if (!routed->missing[n])
             continue;
         left--;
-        if (between(core, to, n))
+        uint16_t links = routed->missing[n] & (uint16_t)(unmet ? 0xffff : ~routed->unmet[n]);
+        if (crosses(core, to, n, links))
             return n;
     }
     return UINT32_MAX;
@@ -45,6 +53,22 @@ static struct port *port_of(struct td_routed *routed, uint32_t node)
     return NULL;
 }
 
+/* sides returns a bit for each direction in which `from` is the neighbour of a node. */
+static uint16_t sides(const struct td_core *core, uint32_t node, uint32_t from)
+{
+    uint32_t bits = 0;
+    for (uint32_t d = 0; node != from && d < core->routed->directions; d++)
+        if (td_topology_neighbour(&core->options.topology, node, d / 2, d % 2 ? -1 : 1) == from)
+            bits |= 1u << d;
+    return (uint16_t)bits;
+}
+
+/* may_start: whether packets wait for a neighbour, which has never been up. */
+static bool may_start(const struct td_core *core, uint32_t node)
+{
+    return core->routed->unmet[node] & sides(core, node, core->node);
+}
+
 uint32_t td_routed_dead_end(const struct td_core *core, const struct td_parcel *p)
 {
     const struct td_routed *routed = core->routed;
@@ -55,7 +79,7 @@ uint32_t td_routed_dead_end(const struct td_core *core, const struct td_parcel *
         if (p->left[d] == 0)
             continue;
         lost = routed->port[2 * d + (p->left[d] < 0)].neighbour;
-        if (!td_link_is_given_up(&core->link[lost]))
+        if (!td_link_is_given_up(&core->link[lost]) || may_start(core, lost))
             return UINT32_MAX;
     }
     return lost;
@@ -131,7 +155,8 @@ bool td_routed_announce(struct td_core *core, struct td_task *task)
     for (uint32_t d = 0; d < routed->directions; d++) {
         struct port *port = &routed->port[d];
         struct td_message m = {.kind = TD_MESSAGE_NEIGHBOUR_LOST,
-                               .u.neighbour_lost.node = port->neighbour};
+                               .u.neighbour_lost = {.node = port->neighbour,
+                                                    .never_up = may_start(core, port->neighbour)}};
         if (port->state == TD_NEIGHBOUR_THERE)
             m = (struct td_message){.kind = TD_MESSAGE_NEIGHBOUR_BACK,
                                     .u.neighbour_back.node = port->neighbour};
@@ -149,19 +174,20 @@ bool td_routed_announce(struct td_core *core, struct td_task *task)
     return true;
 }
 
-/* sides returns a bit for each direction in which `from` is the neighbour of a node. */
-static uint16_t sides(const struct td_core *core, uint32_t node, uint32_t from)
+/* end_crossing ends the messages that may have been on their way along lost links to a node. */
+static void end_crossing(struct td_core *core, uint32_t node, uint16_t directions)
 {
-    uint32_t bits = 0;
-    for (uint32_t d = 0; node != from && d < core->routed->directions; d++)
-        if (td_topology_neighbour(&core->options.topology, node, d / 2, d % 2 ? -1 : 1) == from)
-            bits |= 1u << d;
-    return (uint16_t)bits;
+    for (uint32_t i = 0; i < TD_TICKETS; i++) {
+        struct td_transfer *t = core->routed->ticket[i].transfer;
+        if (t && !t->abandoned && !t->carried && crosses(core, t->peer, node, directions))
+            td_routed_fail(core, t->operation, node);
+    }
 }
 
 /* mark notes that a neighbour of a node has lost it, and ends the messages that may have been on
- * their way through it. What another node says holds as long as that one is known to be there. */
-static void mark(struct td_core *core, uint32_t node, uint32_t from)
+ * their way between the two. None has if they never met: then they wait at the neighbour. What
+ * another node says holds as long as that one is known to be there. */
+static void mark(struct td_core *core, uint32_t node, uint32_t from, bool unmet)
 {
     struct td_routed *routed = core->routed;
     uint16_t bits = sides(core, node, from);
@@ -174,12 +200,11 @@ static void mark(struct td_core *core, uint32_t node, uint32_t from)
     }
     routed->missing_count += !routed->missing[node];
     routed->missing[node] |= bits;
+    routed->unmet[node] =
+        (uint16_t)(unmet ? routed->unmet[node] | bits : routed->unmet[node] & ~bits);
     td_routed_routes_changed(core);
-    for (uint32_t i = 0; i < TD_TICKETS; i++) {
-        struct td_transfer *t = routed->ticket[i].transfer;
-        if (t && !t->abandoned && !t->carried && between(core, t->peer, node))
-            td_routed_fail(core, t->operation, node);
-    }
+    if (!unmet)
+        end_crossing(core, node, bits);
 }
 
 static void unmark(struct td_core *core, uint32_t node, uint32_t from)
@@ -190,6 +215,7 @@ static void unmark(struct td_core *core, uint32_t node, uint32_t from)
         return;
     td_link_unwatch(core, from);
     routed->missing[node] = (uint16_t)(routed->missing[node] & ~bits);
+    routed->unmet[node] = (uint16_t)(routed->unmet[node] & ~bits);
     routed->missing_count -= !routed->missing[node];
     td_routed_routes_changed(core);
 }
@@ -213,7 +239,7 @@ void td_routed_neighbour_lost(struct td_core *core, uint32_t from, const struct 
     if (node >= t->nodes || node == core->node)
         return;
     if (lost) {
-        mark(core, node, from);
+        mark(core, node, from, m->u.neighbour_lost.never_up);
         return;
     }
     unmark(core, node, from);
@@ -231,6 +257,38 @@ static void withdraw(struct td_core *core, uint32_t from)
     for (uint32_t d = 0; d < core->routed->directions; d++)
         unmark(core, td_topology_neighbour(&core->options.topology, from, d / 2, d % 2 ? -1 : 1),
                from);
+}
+
+/* never_met notes when to stop waiting for neighbours that have never been up, if this is one. */
+static bool never_met(struct td_core *core, uint32_t node)
+{
+    struct td_routed *routed = core->routed;
+    if (core->link[node].daemon)
+        return false;
+    if (!routed->starting_until)
+        routed->starting_until = td_core_after(core, core->settings.progress_timeout_ns);
+    if (core->now >= routed->starting_until)
+        return false;
+    routed->starting = true;
+    td_routed_wake(core, routed->starting_until);
+    return true;
+}
+
+void td_routed_end_start(struct td_core *core)
+{
+    struct td_routed *routed = core->routed;
+    if (core->now < routed->starting_until) {
+        td_routed_wake(core, routed->starting_until);
+        return;
+    }
+    routed->starting = false;
+    for (uint32_t d = 0; d < routed->directions; d++) {
+        uint32_t node = routed->port[d].neighbour;
+        if (!may_start(core, node))
+            continue;
+        mark(core, node, core->node, false);
+        routed->purge = true;
+    }
 }
 
 void td_routed_link_lost(struct td_core *core, uint32_t node)
@@ -252,7 +310,7 @@ void td_routed_link_lost(struct td_core *core, uint32_t node)
     }
     routed->purge = true;
     td_routed_wake(core, core->now);
-    mark(core, node, core->node);
+    mark(core, node, core->node, never_met(core, node));
     if (!td_link_is_given_up(&core->link[node])) { /* it is there, anew */
         unmark(core, node, core->node);
         return;

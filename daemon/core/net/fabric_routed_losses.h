@@ -5,14 +5,18 @@
 
 #include "fabric_routed.h"
 
-/* td_routed_lost_on_way returns a lost node on a shortest path to a node, or UINT32_MAX. */
-uint32_t td_routed_lost_on_way(const struct td_core *core, uint32_t to);
+/* td_routed_lost_on_way returns a lost node to which a link that is lost is on a shortest path to
+ * `to`, or UINT32_MAX; `unmet`: also one that may be starting. */
+uint32_t td_routed_lost_on_way(const struct td_core *core, uint32_t to, bool unmet);
 /* td_routed_fail fails an operation of which a lost node may have packets. */
 void td_routed_fail(struct td_core *core, struct td_operation *operation, uint32_t node);
 /* td_routed_dead_end returns a lost neighbour if all directions that a parcel can take lead to lost
- * neighbours, else UINT32_MAX. td_routed_purge drops such packets in transit. */
+ * neighbours, else UINT32_MAX. td_routed_purge drops such packets in transit. A neighbour that has
+ * never been up is not lost for packets until td_routed_end_start: it may be starting. */
 uint32_t td_routed_dead_end(const struct td_core *core, const struct td_parcel *parcel);
 void td_routed_purge(struct td_core *core);
+/* td_routed_end_start: neighbours that have never been up have had time to start. */
+void td_routed_end_start(struct td_core *core);
 /* td_routed_announce is the task that sends loss notices. */
 bool td_routed_announce(struct td_core *core, struct td_task *task);
 void td_routed_link_open(struct td_core *core, uint32_t node);
