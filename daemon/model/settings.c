@@ -30,7 +30,7 @@ void td_settings_default(struct td_settings *s)
         .join_timeout_ns = 300 * (int64_t)1000000000,
         .arrival_timeout_ns = -1,
         .progress_timeout_ns = 30 * (int64_t)1000000000,
-        .heartbeat_ns = 1000000000,
+        .heartbeat_ns = 500000000,
         .tuning = {.packet_bytes = TD_PACKET_BYTES_MAX,
                    .message_bytes = 8 << 10,
                    .burst = 1,

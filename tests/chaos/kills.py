@@ -194,7 +194,7 @@ def main():
     parser.add_argument("--markdown", action="store_true")
     options = parser.parse_args()
     enter()
-    more = {"limits": {"progress_timeout": "30s"}, "network": {"heartbeat": "1s"},
+    more = {"limits": {"progress_timeout": "30s"}, "network": {"heartbeat": "500ms"},
             "torus": {"fabric": options.fabric, "flood": "yes" if options.flood else "no"}}
     with Machine(options.build, options.nodes, more) as machine:
         machine.start_all()

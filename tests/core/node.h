@@ -18,7 +18,7 @@
 #include "core/core_internal.h"
 #include "core/membership/communicator.h"
 
-enum { NODE_SENT_MAX = 512, NODE_PACKETS_MAX = 32, NODE_CLIENT = 7, NODE_MINOR = 2 };
+enum { NODE_SENT_MAX = 1024, NODE_PACKETS_MAX = 32, NODE_CLIENT = 7, NODE_MINOR = 2 };
 
 struct node_sent {
     uint32_t to;

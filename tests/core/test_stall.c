@@ -111,7 +111,7 @@ static void node_without_progress_appeals_and_names_the_node_that_it_waits_for(v
     assert_int_equal(m->u.appeal.node, INNER);
     assert_int_equal(m->u.appeal.waits_for, 2);
     assert_non_null(strstr(m->u.appeal.text, "operation 0 of job job has stalled: node 1 (1) has "
-                                             "waited 33.0 s for node 2 (2), which is alive"));
+                                             "waited 31.5 s for node 2 (2), which is alive"));
     node_pass(c, beat());
     assert_int_equal(node_count(TD_MESSAGE_APPEAL), 1);
     assert_int_equal(o->state, TD_OPERATION_RUNNING);

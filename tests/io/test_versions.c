@@ -82,8 +82,8 @@ static void a_link_is_refused_for_what_it_needs_and_the_log_says_what(void **sta
     static const uint32_t all[] = {0, 1, 2};
     begin(NODES, "[network]\nheartbeat = 2s\n");
     wait_logged(0, "rejected the handshake of node 2: [network] heartbeat is 2000 ms on node 2, "
-                   "but 1000 ms on node 0: use the same value");
-    wait_logged(ODD, "node 0: it rejected the handshake: [network] heartbeat is 1000 ms on node 0, "
+                   "but 500 ms on node 0: use the same value");
+    wait_logged(ODD, "node 0: it rejected the handshake: [network] heartbeat is 500 ms on node 0, "
                      "but 2000 ms on node 2: use the same value");
     works(all, 2, "agree");
     stop();

@@ -13,7 +13,7 @@
 #include "sim/disturbances.h"
 
 #define MS (SECOND / 1000)
-#define BEAT SECOND
+#define BEAT (SECOND / 2)
 #define PATIENCE (30 * SECOND)
 
 enum { NODES_MAX = 9 };
