@@ -6,11 +6,11 @@ usage: soak.py BUILD [--minutes M] [--seed S]
 
 Four daemons. Up to three jobs play at a time. Processes are killed, daemons are stopped for a while, the network is cut
 for a while, and the daemons of nodes 2 and 3 are killed and start again; nodes 0 and 1 keep theirs. Once a minute all
-jobs end: nothing of them is on record then, a new job works, and memory (RSS), descriptors and mappings of the daemons
-are measured. It prints these, and fails if memory grows by more than GROWTH after the first WARM minutes, or if the least
-number of descriptors or mappings is greater in the second half of the time since than in the first: links to daemons
-that are starting have a few descriptors more for a moment, a leak has them for ever. It needs root, to make network
-namespaces.
+jobs end: nothing of them is on record then, a new job works, and memory (RSS), descriptors, connections to other daemons
+and mappings of the daemons are measured. It prints these, and fails if memory grows by more than GROWTH after the first
+WARM minutes, if descriptors other than connections, or mappings, are not the same as in minute WARM, or if a daemon has
+more connections than its links can have: streams are connected when something needs them, so their number varies. It needs
+root, to make network namespaces.
 """
 import argparse
 import collections
@@ -25,16 +25,38 @@ from machine import Failure, Machine, check_sound, enter, until
 
 NODES, KEPT, JOBS, PERIOD_S = 4, (0, 1), 3, 60
 GROWTH, WARM = 0.05, 3
+# a link has one connection of ZeroMQ and two streams, and both ends connect
+CONNECTIONS = 2 * 3 * (NODES - 1)
 PATIENCE_S = 2.0
+LISTENING = "0A"  # a state in /proc/net/tcp
+
+
+def connections(pid):
+    """Returns the inodes of the TCP connections on the host of a process."""
+    found = set()
+    for table in ("tcp", "tcp6"):
+        with open(f"/proc/{pid}/net/{table}", encoding="utf-8") as f:
+            fields = [line.split() for line in f.readlines()[1:]]
+        found |= {f"socket:[{field[9]}]" for field in fields if field[3] != LISTENING}
+    return found
 
 
 def measure(pid):
-    """Returns the memory of a process in KiB, its descriptors, and its mappings of shared memory."""
+    """Returns the memory of a process in KiB, its descriptors other than connections, its connections, and its mappings
+    of shared memory."""
     with open(f"/proc/{pid}/status", encoding="utf-8") as f:
         memory = int(re.search(r"VmRSS:\s+(\d+)", f.read()).group(1))
     with open(f"/proc/{pid}/maps", encoding="utf-8") as f:
         mapped = sum("memfd:" in line for line in f)
-    return memory, len(os.listdir(f"/proc/{pid}/fd")), mapped
+    places = []
+    for descriptor in os.listdir(f"/proc/{pid}/fd"):
+        try:
+            places.append(os.readlink(f"/proc/{pid}/fd/{descriptor}"))
+        except FileNotFoundError:
+            pass  # it was closed meanwhile
+    connected = connections(pid)
+    count = sum(place in connected for place in places)
+    return memory, len(places) - count, count, mapped
 
 
 class Soak:
@@ -114,15 +136,15 @@ class Soak:
 
 
 def check_flat(history):
-    """Fails if a kept daemon grows; history: for each minute, memory, descriptors and mappings of each."""
-    warm = history[min(WARM, len(history)) - 1:]
-    half = (len(warm) + 1) // 2
+    """Fails if a kept daemon grows; history: for each minute, what measure returned for each of them."""
     for i, n in enumerate(KEPT):
-        memory, least, later = [minute[i][0] for minute in warm], *(
-            [min(minute[i][k] for minute in part) for k in (1, 2)] for part in (warm[:half], warm[-half:]))
-        if memory[-1] > (1 + GROWTH) * memory[0] or any(b > a for a, b in zip(least, later)):
-            raise Failure(f"node {n} grows: from {memory[0]} to {memory[-1]} KiB, least descriptors and mappings "
-                          f"from {least} to {later}")
+        warm = [minute[i] for minute in history[WARM - 1:]]
+        if warm[-1][0] > (1 + GROWTH) * warm[0][0]:
+            raise Failure(f"node {n} grows from {warm[0][0]} to {warm[-1][0]} KiB")
+        for minute, (_, descriptors, connected, mapped) in enumerate(warm, WARM):
+            if connected > CONNECTIONS or (descriptors, mapped) != (warm[0][1], warm[0][3]):
+                raise Failure(f"node {n} has {descriptors} descriptors, {connected} connections (at most {CONNECTIONS}) "
+                              f"and {mapped} mappings in minute {minute}; in minute {WARM} it had {warm[0][1:]}")
 
 
 def main():
@@ -146,8 +168,8 @@ def main():
                 soak.step()
             history.append(soak.pause())
             print(f"minute {len(history):3}: " + "; ".join(
-                f"node {n}: {memory} KiB, {descriptors} descriptors, {mapped} mappings"
-                for n, (memory, descriptors, mapped) in zip(KEPT, history[-1])), dict(soak.counts), flush=True)
+                f"node {n}: {memory} KiB, {descriptors} descriptors, {connected} connections, {mapped} mappings"
+                for n, (memory, descriptors, connected, mapped) in zip(KEPT, history[-1])), dict(soak.counts), flush=True)
         machine.stop()
     check_flat(history)
     print(f"soak: {options.minutes:g} minutes, {dict(soak.counts)}: flat, and no job on record")
