@@ -18,6 +18,8 @@ enum {
     REFUSED_MS = 5000,     /* interval after a rejected handshake */
     MESSAGES_MAX = 4096,   /* queued messages of a connection */
     BACKLOG = 1024,        /* connections that wait to be accepted */
+    KEEPALIVE_S = 20,      /* until the far end of a silent connection is probed */
+    PROBES = 5,            /* one a second, until the connection is given up */
     STOPPED_MS = 500,      /* until the first attempt after a goodbye: the daemon still ends */
 };
 
@@ -268,8 +270,14 @@ void *td_peers_open_socket(struct td_peers *peers, int type)
         set_int(socket, ZMQ_RECONNECT_IVL, -1);
     else
         set_int(socket, ZMQ_ROUTER_MANDATORY, 1);
-    if (type == ZMQ_ROUTER)
+    if (type == ZMQ_ROUTER) {
         set_int(socket, ZMQ_BACKLOG, BACKLOG);
+        /* nobody closes the connections of a host that has gone */
+        set_int(socket, ZMQ_TCP_KEEPALIVE, 1);
+        set_int(socket, ZMQ_TCP_KEEPALIVE_IDLE, KEEPALIVE_S);
+        set_int(socket, ZMQ_TCP_KEEPALIVE_INTVL, 1);
+        set_int(socket, ZMQ_TCP_KEEPALIVE_CNT, PROBES);
+    }
     zmq_setsockopt(socket, ZMQ_MAXMSGSIZE, &largest, sizeof largest);
     return socket;
 }
