@@ -84,11 +84,16 @@ static void pass(uint64_t ns)
         td_core_step(node.core, node.core->now + SECOND / 4, &wake, &node.actions);
 }
 
+static void beat_each_second(struct td_settings *s)
+{
+    s->heartbeat_ns = SECOND;
+}
+
 /* Nodes 2 and 3 are no neighbours of node 1 in the tree of heartbeats, and owe it no message. */
 static void a_node_that_is_silent_is_named(void **state)
 {
     (void)state;
-    node_begin("4", 1, NULL);
+    node_begin("4", 1, beat_each_second);
     pass(SECOND);
     for (uint32_t n = 0; n < 4; n += n ? 1 : 2) {
         const struct td_event up = {.kind = TD_EVENT_LINK_UP,
