@@ -365,6 +365,11 @@ class Machine:
         self.process[node].wait()
         return time.monotonic()
 
+    def lose(self, node):
+        """Ends a daemon as a loss of power does: nobody hears that its connections end. The node must be cut off."""
+        self.kill(node)
+        subprocess.run([*in_host(node), "ss", "--kill", "--tcp", "--numeric"], check=True, stdout=subprocess.DEVNULL)
+
     def runs(self, node):
         return self.process[node] is not None and self.process[node].poll() is None
 

@@ -91,7 +91,7 @@ class Soak:
         elif kind == "host":
             node = draw.choice([n for n in range(NODES) if n not in KEPT])
             machine.cut([int(n == node) for n in range(NODES)])
-            machine.kill(node)
+            machine.lose(node)
             self.undo(draw.uniform(0, 5), lambda: (machine.heal(), machine.start(node), machine.wait_ready([node])))
         elif kind == "cut":
             machine.cut([draw.randrange(2) for _ in range(NODES)])
