@@ -102,6 +102,7 @@ void swarm_draw(struct swarm_case *c, uint64_t seed)
     c->scratch_bytes = below(&s, 8) ? 64 << 20 : 9 << 20;
     c->workload = td_hash_next(&s);
     draw_faults(c, &s);
+    c->groups_max = below(&s, 6) ? 0 : 4 + (uint32_t)below(&s, 20);
 }
 
 void swarm_options(const struct swarm_case *c, struct td_sim_options *o)
@@ -119,6 +120,8 @@ void swarm_options(const struct swarm_case *c, struct td_sim_options *o)
     o->settings.heartbeat_ns = 100 * (int64_t)MS;
     o->settings.progress_timeout_ns = 1000 * (int64_t)MS;
     o->settings.client_groups_max = 4096;
+    if (c->groups_max)
+        o->settings.groups_max = c->groups_max;
     o->express_permille = c->express_permille;
     o->latency_ns_max = c->latency_ns;
     o->compute_ns_max = c->compute_ns;

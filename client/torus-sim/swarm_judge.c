@@ -112,7 +112,8 @@ static bool is_true(const struct swarm *s, const struct swarm_party *party,
     case TD_ERR_NO_MEMORY:
         return s->any_starved;
     case TD_ERR_BUSY:
-        return s->any_starved || r->refused;
+        return s->any_starved || r->refused ||
+               (s->c->groups_max && strstr(r->text, "[limits] groups"));
     default:
         return false;
     }
