@@ -64,8 +64,8 @@ struct td_notices {
     /* carried does so for bytes that a message has brought: `data` is valid until the next step. */
     void (*carried)(struct td_core *core, uint32_t origin, const struct td_packet *packet,
                     const uint8_t *data);
-    /* arriving: a part of such a packet has arrived, here or, if messages carry it, at the far end.
-     */
+    /* arriving: an operation makes progress: a part of such a packet has arrived here, or one that
+     * messages carry is on its way. */
     void (*arriving)(struct td_core *core, const struct td_packet *packet);
     /* delivered: the destination has all bytes of a SEND step. */
     void (*delivered)(struct td_core *core, struct td_operation *operation, unsigned family,

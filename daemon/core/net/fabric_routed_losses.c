@@ -63,8 +63,8 @@ static uint16_t sides(const struct td_core *core, uint32_t node, uint32_t from)
     return (uint16_t)bits;
 }
 
-/* may_start: whether packets wait for a neighbour, which has never been up. */
-static bool may_start(const struct td_core *core, uint32_t node)
+/* may_be_starting: whether packets wait for a neighbour, which has never been up. */
+static bool may_be_starting(const struct td_core *core, uint32_t node)
 {
     return core->routed->unmet[node] & sides(core, node, core->node);
 }
@@ -79,7 +79,7 @@ uint32_t td_routed_dead_end(const struct td_core *core, const struct td_parcel *
         if (p->left[d] == 0)
             continue;
         lost = routed->port[2 * d + (p->left[d] < 0)].neighbour;
-        if (!td_link_is_given_up(&core->link[lost]) || may_start(core, lost))
+        if (!td_link_is_given_up(&core->link[lost]) || may_be_starting(core, lost))
             return UINT32_MAX;
     }
     return lost;
@@ -154,9 +154,10 @@ bool td_routed_announce(struct td_core *core, struct td_task *task)
     (void)task;
     for (uint32_t d = 0; d < routed->directions; d++) {
         struct port *port = &routed->port[d];
-        struct td_message m = {.kind = TD_MESSAGE_NEIGHBOUR_LOST,
-                               .u.neighbour_lost = {.node = port->neighbour,
-                                                    .never_up = may_start(core, port->neighbour)}};
+        struct td_message m = {
+            .kind = TD_MESSAGE_NEIGHBOUR_LOST,
+            .u.neighbour_lost = {.node = port->neighbour,
+                                 .never_up = may_be_starting(core, port->neighbour)}};
         if (port->state == TD_NEIGHBOUR_THERE)
             m = (struct td_message){.kind = TD_MESSAGE_NEIGHBOUR_BACK,
                                     .u.neighbour_back.node = port->neighbour};
@@ -284,7 +285,7 @@ void td_routed_end_start(struct td_core *core)
     routed->starting = false;
     for (uint32_t d = 0; d < routed->directions; d++) {
         uint32_t node = routed->port[d].neighbour;
-        if (!may_start(core, node))
+        if (!may_be_starting(core, node))
             continue;
         mark(core, node, core->node, false);
         routed->purge = true;

@@ -5,8 +5,8 @@
 
 #include "fabric_routed.h"
 
-/* td_routed_lost_on_way returns a lost node to which a link that is lost is on a shortest path to
- * `to`, or UINT32_MAX; `unmet`: also one that may be starting. */
+/* td_routed_lost_on_way returns a lost node that a shortest path to `to` enters by a lost link, or
+ * UINT32_MAX; `unmet`: also one that may be starting. */
 uint32_t td_routed_lost_on_way(const struct td_core *core, uint32_t to, bool unmet);
 /* td_routed_fail fails an operation of which a lost node may have packets. */
 void td_routed_fail(struct td_core *core, struct td_operation *operation, uint32_t node);

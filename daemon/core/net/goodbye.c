@@ -18,17 +18,19 @@ bool td_goodbye_say(struct td_core *core)
     struct td_goodbyes *g = core->goodbyes;
     const struct td_message m = {.kind = TD_MESSAGE_GOODBYE,
                                  .u.goodbye.incarnation = core->options.incarnation};
+    if (!g->until)
+        g->until = core->now + TD_GOODBYE_NS;
     for (; g->next < core->options.topology.nodes; g->next++) {
-        if (!td_core_room(core))
-            return false;
+        if (!td_core_room(core)) {
+            td_core_alarm(core, core->now); /* goes on here */
+            return core->now >= g->until;
+        }
         if (!is_told(core, g->next))
             continue;
         td_session_send(core, g->next, &m);
         td_bit_set(g->owes, g->next);
         g->owing++;
     }
-    if (!g->until)
-        g->until = core->now + TD_GOODBYE_NS;
     td_core_alarm(core, g->until);
     return g->owing == 0 || core->now >= g->until;
 }
@@ -38,14 +40,14 @@ bool td_goodbye_say(struct td_core *core)
 /* end_link ends the link to a daemon that has said goodbye. */
 static void end_link(struct td_core *core, struct td_link *link)
 {
-    if (td_link_is_up(link)) {
-        link->violated = true; /* its session ends with the connection */
-        struct td_action *a = td_core_act(core, TD_ACTION_DROP_LINK);
-        a->u.drop.node = link->node;
-        a->u.drop.text = TD_GOODBYE_TEXT;
-        a->u.drop.goodbye = true;
+    bool up = td_link_is_up(link);
+    link->violated = link->violated || up; /* its session ends with the connection */
+    struct td_action *a = td_core_act(core, TD_ACTION_DROP_LINK);
+    a->u.drop.node = link->node;
+    a->u.drop.text = TD_GOODBYE_TEXT;
+    a->u.drop.goodbye = true;
+    if (up)
         return;
-    }
     if (!td_link_is_given_up(link))
         td_session_give_up(core, link, TD_GOODBYE_TEXT);
     td_health_changed(core, UINT32_MAX);

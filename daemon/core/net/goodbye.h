@@ -4,8 +4,10 @@
  * A stopping daemon sends GOODBYE on each connection, after all other messages of the session. The
  * receiver knows then that the ranks of that daemon are dead, without a timeout or a quorum, and
  * ends the link. That is the acknowledgement: the stopping daemon is done when all these links have
- * ended, or after TD_GOODBYE_NS. Nodes without a link to it read of it in heartbeats (health.h).
- * Owns: for each other node the daemon that has said goodbye last.
+ * ended, or after TD_GOODBYE_NS. Heartbeats tell it to nodes without a link, for people alone
+ * (health.h): their groups end as the groups' other nodes say.
+ * Owns: for each other node the daemon that has said goodbye last, and the version of the daemon at
+ * the far end of its link; which nodes still have to acknowledge this daemon's goodbye.
  * Invariant: `owing` is the number of bits of `owes`. */
 #ifndef TD_CORE_NET_GOODBYE_H
 #define TD_CORE_NET_GOODBYE_H
