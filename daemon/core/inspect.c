@@ -16,6 +16,7 @@
 #include "core/membership/waits.h"
 #include "core/net/fabric.h"
 #include "core/net/router.h"
+#include "core/net/goodbye.h"
 #include "core/net/health.h"
 #include "inspect_machine.h"
 #include "inspect_page.h"
@@ -29,12 +30,15 @@ static void list_peers(struct td_page *p)
         if (!row)
             continue;
         enum td_peer_state state = td_health_state(core, n);
+        const struct td_goodbye *g = &core->goodbyes->of[n];
         row->u.peer = (struct td_row_peer){
             .node = n,
             .health = state,
             .endpoint = core->options.endpoints ? core->options.endpoints[n] : "",
             .error = state == TD_PEER_UP ? "" : td_health_why(core, n),
-            .silent_ns = core->link[n].heard_at ? core->now - core->link[n].heard_at + 1 : 0};
+            .silent_ns = core->link[n].heard_at ? core->now - core->link[n].heard_at + 1 : 0,
+            .restarted_ns = g->restarted_at ? core->now - g->restarted_at + 1 : 0,
+            .died = g->restarted_at && g->died};
     }
 }
 

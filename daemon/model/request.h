@@ -229,6 +229,8 @@ struct td_row_peer {
     enum td_peer_state health;
     const char *endpoint, *error; /* error: the last one, "" while it is up */
     uint64_t silent_ns;           /* since its last message; 0: none has come */
+    uint64_t restarted_ns;        /* since another daemon was heard there; 0: none has been */
+    bool died;                    /* the daemon before it said no goodbye */
 };
 
 struct td_row_client {

@@ -178,6 +178,8 @@ void td_wire_put_row(const struct td_status_row *row, struct td_wire_row *to)
         to->body.peer.endpoint = td_wire_string(row->u.peer.endpoint);
         to->body.peer.error = td_wire_string(row->u.peer.error);
         to->body.peer.silent_ns = row->u.peer.silent_ns;
+        to->body.peer.restarted_ns = row->u.peer.restarted_ns;
+        to->body.peer.died = row->u.peer.died;
         return;
     case TD_ROW_CLIENT:
         PUT(CLIENT, client);
@@ -256,8 +258,9 @@ static bool get_numbers(const uint64_t *from, size_t count, size_t expected, uin
 
 static bool get_peer(const Torus__Client__RowPeer *m, struct td_row_peer *r)
 {
-    *r = (struct td_row_peer){m->node, (enum td_peer_state)m->state, m->endpoint, m->error,
-                              m->silent_ns};
+    *r = (struct td_row_peer){
+        m->node, (enum td_peer_state)m->state, m->endpoint, m->error, m->silent_ns, m->restarted_ns,
+        m->died};
     return m->state <= TD_PEER_UNKNOWN;
 }
 

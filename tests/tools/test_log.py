@@ -87,21 +87,51 @@ class Log(unittest.TestCase):
         self.assertNotIn("NODE_FAILED", self.log(0))
         self.assertNotIn("told to process", self.log(0))
 
-    def test_the_end_of_a_job_tells_the_death(self):
-        self.daemon(0)
-        self.daemon(1)
+    def ranks(self):
+        """Starts the job heat. Rank 0 joins, and calls when its standard input ends; rank 1 calls at once."""
         ranks = []
         for node in range(2):
             environment = {**os.environ, "TORUS_SOCKET": self.path(f"s{node}"), "TORUS_JOB": "heat", "TORUS_SIZE": "2",
                            "TORUS_RANK": str(node)}
-            # rank 0 joins, and calls when its standard input ends; rank 1 calls at once
             ranks.append(subprocess.Popen([LATE], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                           stderr=subprocess.DEVNULL))
             self.addCleanup(ranks[node].wait)
             self.addCleanup(ranks[node].kill)
             self.addCleanup(ranks[node].stdin.close)
             self.addCleanup(ranks[node].stdout.close)
-        self.wait(1, "job heat of user [0-9]+ formed: 2 ranks$")
+        for node in range(2):
+            self.wait(node, "job heat of user [0-9]+ formed: 2 ranks$")
+        return ranks
+
+    def test_why_tells_that_a_daemon_was_restarted_and_how_the_earlier_one_ended(self):
+        for stops in False, True:
+            with self.subTest(stops=stops):
+                first, second = self.daemon(0), self.daemon(1)
+                ranks = self.ranks()
+                second.terminate() if stops else second.kill()
+                second.wait()
+                again = self.daemon(1)
+                self.wait(0, "link to node 1 is up again: its daemon was ")
+                ranks[0].stdin.close()
+                ranks[0].wait(DEADLINE_S)
+                until, said = time.monotonic() + DEADLINE_S, ""
+                while "was restarted " not in said or "the first call failed" not in said:
+                    self.assertLess(time.monotonic(), until, said)
+                    said = self.ctl("why", "heat").stdout
+                self.assertRegex(said, r"(?m)^the first call failed .* ago, at .*: job heat lost node 1 \(1\): its daemon was "
+                                 + ("stopped by its operator$" if stops else "restarted$"))
+                self.assertRegex(said, r"(?m)^  the daemon of node 1 was restarted .* ago, at [0-9:.]+"
+                                 + ("$" if stops else "; the earlier one did not stop, but died or was killed$"))
+                for process in first, again:
+                    process.kill()
+                    process.wait()
+                for node in range(2):
+                    os.remove(self.path(f"log{node}"))
+
+    def test_the_end_of_a_job_tells_the_death(self):
+        self.daemon(0)
+        self.daemon(1)
+        ranks = self.ranks()
         os.kill(ranks[1].pid, signal.SIGSTOP)  # it may have called
         os.kill(ranks[0].pid, signal.SIGKILL)
         self.wait(0, f"rank 0 of job heat died: process {ranks[0].pid} on node 0 ")

@@ -299,8 +299,11 @@ static struct td_status_row some_row(void)
         row.u.node = (struct td_row_node){wide32(), wide32(), text(100)};
         break;
     case TD_ROW_PEER:
-        row.u.peer = (struct td_row_peer){wide32(), (enum td_peer_state)below(TD_PEER_UNKNOWN + 1),
-                                          text(100), text(200), wide()};
+        row.u.peer =
+            (struct td_row_peer){wide32(),     (enum td_peer_state)below(TD_PEER_UNKNOWN + 1),
+                                 text(100),    text(200),
+                                 wide(),       wide(),
+                                 below(2) == 1};
         break;
     case TD_ROW_CLIENT:
         row.u.client =

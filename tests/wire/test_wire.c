@@ -288,6 +288,8 @@ static void same_row(const struct td_status_row *a, const struct td_status_row *
         SAME_TEXT(u.peer.endpoint);
         SAME_TEXT(u.peer.error);
         SAME(u.peer.silent_ns);
+        SAME(u.peer.restarted_ns);
+        SAME(u.peer.died);
         break;
     case TD_ROW_CLIENT:
         SAME(u.client.pid);

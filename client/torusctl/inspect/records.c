@@ -179,6 +179,25 @@ static void name_list(struct naming *n, const char *list)
     }
 }
 
+/* name_restarts adds to a record the nodes that the sentence of its failure names, and whose daemon
+ * was restarted since the job formed: "restarted". */
+static void name_restarts(const struct naming *n, json_t *record)
+{
+    json_t *restarted = json_array();
+    for (size_t i = 0; i < json_array_size(n->peers); i++) {
+        const json_t *p = json_array_get(n->peers, i);
+        json_int_t age = ins_number(p, "restarted_ns");
+        char name[32];
+        snprintf(name, sizeof name, "node %lld ", (long long)ins_number(p, "node"));
+        if (age && age < ins_number(record, "formed_ns") &&
+            strstr(ins_string(record, "text"), name))
+            json_array_append_new(restarted,
+                                  json_pack("{s:O s:O s:I}", "node", json_object_get(p, "node"),
+                                            "died", json_object_get(p, "died"), "age_ns", age));
+    }
+    json_object_set_new(record, "restarted", restarted);
+}
+
 /* name_ranks adds to a record where the ranks run that the sentence of its failure names, such as
  * "rank 3 called barrier" or "ranks 1, 3-5 had not called": "named". The daemon that wrote it knows
  * only the processes of its node. */
@@ -195,6 +214,7 @@ static void name_ranks(struct ins_machine *m, json_t *record, const json_t *rows
             name_list(&n, t + 1);
     }
     json_object_set_new(record, "named", n.named);
+    name_restarts(&n, record);
     json_decref(n.peers);
 }
 
@@ -310,6 +330,21 @@ void ins_record_print_death(const json_t *record)
     ago(text, sizeof text, record, ins_number(death, "age_ns"));
     printf("rank %lld died %s: process %lld on node %lld\n", (long long)ins_number(death, "rank"),
            text, (long long)ins_number(death, "pid"), (long long)ins_number(death, "node"));
+}
+
+void ins_record_print_restarts(const json_t *record)
+{
+    const json_t *list = json_object_get(record, "restarted");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *r = json_array_get(list, i);
+        char text[80];
+        ago(text, sizeof text, record, ins_number(r, "age_ns"));
+        printf("  the daemon of node %lld was restarted %s%s\n", (long long)ins_number(r, "node"),
+               text,
+               json_is_true(json_object_get(r, "died"))
+                   ? "; the earlier one did not stop, but died or was killed"
+                   : "");
+    }
 }
 
 int ins_record_run(int argc, char **argv, ins_record_fn *show)

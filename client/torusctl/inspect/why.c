@@ -49,6 +49,7 @@ static void show(const json_t *record)
 {
     ins_record_print_job(record);
     ins_record_print_failure(record);
+    ins_record_print_restarts(record);
     if (ins_number(record, "error") == TORUS_OK)
         puts("no call has failed");
     ins_record_print_death(record);

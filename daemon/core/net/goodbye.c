@@ -80,6 +80,13 @@ void td_goodbye_link_down(struct td_core *core, uint32_t node)
     g->owing--;
 }
 
+void td_goodbye_restarted(struct td_core *core, uint32_t node)
+{
+    struct td_goodbye *g = &core->goodbyes->of[node];
+    g->died = !td_goodbye_was_said(core, node);
+    g->restarted_at = core->now;
+}
+
 bool td_goodbye_was_said(const struct td_core *core, uint32_t node)
 {
     uint32_t daemon = core->goodbyes->of[node].daemon, known = core->link[node].daemon;

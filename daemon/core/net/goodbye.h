@@ -7,7 +7,8 @@
  * ended, or after TD_GOODBYE_NS. Heartbeats tell it to nodes without a link, for people alone
  * (health.h): their groups end as the groups' other nodes say.
  * Owns: for each other node the daemon that has said goodbye last, and the version of the daemon at
- * the far end of its link; which nodes still have to acknowledge this daemon's goodbye.
+ * the far end of its link, and when its daemon was restarted; which nodes still have to acknowledge
+ * this daemon's goodbye.
  * Invariant: `owing` is the number of bits of `owes`. */
 #ifndef TD_CORE_NET_GOODBYE_H
 #define TD_CORE_NET_GOODBYE_H
@@ -27,7 +28,9 @@ struct td_goodbyes {
     struct td_goodbye {
         uint32_t daemon; /* that has said goodbye: the low half of its incarnation; 0: none has */
         uint32_t minor;  /* version of the peer protocol at the far end of the link that is up */
-    } * of;              /* [nodes] */
+        td_time restarted_at; /* another daemon was heard there; 0: none has been */
+        bool died;            /* the one before it said no goodbye */
+    } * of;                   /* [nodes] */
 };
 
 /* td_goodbye_say tells all nodes that have a link, once, and returns true when the daemon may go.
@@ -38,6 +41,8 @@ void td_goodbye_hear(struct td_core *core, uint32_t from, const struct td_messag
 /* td_goodbye_link_up and td_goodbye_link_down follow the links. */
 void td_goodbye_link_up(struct td_core *core, uint32_t node, uint32_t minor);
 void td_goodbye_link_down(struct td_core *core, uint32_t node);
+/* td_goodbye_restarted notes that another daemon than the last one runs on a node now. */
+void td_goodbye_restarted(struct td_core *core, uint32_t node);
 /* td_goodbye_was_said returns true if the daemon that was on a node last has said goodbye. */
 bool td_goodbye_was_said(const struct td_core *core, uint32_t node);
 

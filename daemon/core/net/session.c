@@ -251,6 +251,7 @@ static bool drop_sent(struct td_core *core, struct td_link *link, uint64_t incar
 static void lose_daemon(struct td_core *core, struct td_link *link, uint64_t incarnation)
 {
     struct td_lane *lane = link->lane;
+    td_goodbye_restarted(core, link->node);
     bool needed = !drop_sent(core, link, incarnation);
     if (!needed || !core->fabric->keeps_packets)
         lane->acknowledged = lane->sent;
