@@ -42,8 +42,11 @@ void td_sim_kill_node(struct td_sim *sim, uint32_t node)
 
 void td_sim_stop_node(struct td_sim *sim, uint32_t node)
 {
-    if (node_lives(&sim->node[node]))
-        cores_feed(sim, node, &(struct td_event){.kind = TD_EVENT_STOP});
+    if (!node_lives(&sim->node[node]) || sim->node[node].paused)
+        return; /* a paused process takes no signal */
+    cores_feed(sim, node, &(struct td_event){.kind = TD_EVENT_STOP});
+    if (sim->node[node].alive)
+        clock_queue_wake(sim, node);
 }
 
 void td_sim_start_node(struct td_sim *sim, uint32_t node)

@@ -317,6 +317,19 @@ static void a_stop_is_told_at_once_and_proves_the_loss(void **unused)
     }
 }
 
+/* Ranks of the daemon that stops are not told that others have lost contact. */
+static void a_shrink_on_a_node_that_stops_ends_with_its_daemon(void **unused)
+{
+    (void)unused;
+    begin(__func__, "2", TD_FABRIC_DIRECT, each, 2);
+    shrink(2, -1);
+    td_sim_run(sim, 20 * MS);
+    td_sim_stop_node(sim, 1);
+    within(2, 20 * MS);
+    told(2, TD_ERR_SHUTDOWN, "the daemon is stopping");
+    job_world_end(sim);
+}
+
 /* Nodes 1 and 2 are no neighbours in the tree of heartbeats and have no job in common; node 0 tells
  * one what it has heard of the other. A daemon that was killed said nothing. */
 static void a_stop_is_known_on_all_nodes_until_the_daemon_is_back(void **unused)
@@ -614,6 +627,7 @@ int main(void)
         cmocka_unit_test(a_rank_that_gave_its_paused_daemon_up_is_not_the_cause),
         cmocka_unit_test(a_death_after_a_pause_is_told_as_one),
         cmocka_unit_test(a_stop_is_told_at_once_and_proves_the_loss),
+        cmocka_unit_test(a_shrink_on_a_node_that_stops_ends_with_its_daemon),
         cmocka_unit_test(a_stop_is_known_on_all_nodes_until_the_daemon_is_back),
         cmocka_unit_test(each_side_of_a_cut_is_told_one_sentence),
         cmocka_unit_test(a_shrink_among_deaf_nodes_without_a_quorum_ends_in_time),

@@ -435,6 +435,11 @@ static void reply_lost(struct td_core *core, const struct td_shrink *s, uint32_t
 {
     const struct td_communicator *c = s->communicator;
     bool left = c->seat[local].state == TD_SEAT_LEFT;
+    if (core->stopping && !left) { /* the others go on without this node because it says so */
+        td_reply_error(core, s->call[local].client, s->call[local].request, TD_ERR_SHUTDOWN,
+                       "the daemon is stopping");
+        return;
+    }
     td_reply_error(core, s->call[local].client, s->call[local].request,
                    left ? TD_ERR_RANK_FAILED : TD_ERR_PARTITIONED,
                    td_core_format(core,
