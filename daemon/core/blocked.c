@@ -128,6 +128,6 @@ uint32_t td_core_silent(const struct td_core *core)
 {
     uint32_t silent = 0;
     for (uint32_t n = 0; n < core->options.topology.nodes; n++)
-        silent += td_health_silence(core, n) > 0;
+        silent += !core->link[n].relayed && td_health_silence(core, n) > 0;
     return silent;
 }

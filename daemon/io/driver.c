@@ -174,6 +174,8 @@ static void send_status(struct driver *d)
     td_core_usage(loop->core, &counts);
     uint32_t clients = td_clients_count(d->clients);
     uint32_t quiet = td_core_silent(loop->core);
+    if (quiet > td_peers_up(loop->peers)) /* some of them have just been found to be down */
+        quiet = td_peers_up(loop->peers);
     if (quiet)
         snprintf(silent, sizeof silent, ", %u silent", quiet);
     bool waits = td_core_blocked(loop->core, d->status_sent, blocked, sizeof blocked);

@@ -4,6 +4,7 @@
 
 #include "core/blocked.h"
 #include "core/core.h"
+#include "core/net/health.h"
 #include "core/net/link.h"
 
 enum { GROUP = 3 };
@@ -113,6 +114,26 @@ static void a_node_that_is_silent_is_named(void **state)
     node_end();
 }
 
+static void on_the_routed_fabric(struct td_settings *s)
+{
+    s->tuning.fabric = TD_FABRIC_ROUTED;
+}
+
+/* A node without a connection of its own is not one of the peers that the line counts. */
+static void a_relayed_node_that_is_silent_is_not_counted_as_a_peer(void **state)
+{
+    (void)state;
+    node_begin("4", 0, on_the_routed_fabric);
+    pass(SECOND);
+    assert_true(node.core->link[2].relayed);
+    td_link_watch(node.core, 2);
+    pass(25 * SECOND);
+    assert_true(td_health_silence(node.core, 2) > 0);
+    assert_int_equal(td_core_silent(node.core), 0);
+    td_link_unwatch(node.core, 2);
+    node_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -121,6 +142,7 @@ int main(void)
         cmocka_unit_test(other_missing_ranks_are_counted),
         cmocka_unit_test(a_node_that_is_down_is_named_with_the_reason),
         cmocka_unit_test(a_node_that_is_silent_is_named),
+        cmocka_unit_test(a_relayed_node_that_is_silent_is_not_counted_as_a_peer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
