@@ -14,7 +14,7 @@ enum { HOST_BYTES = INS_HOST_BYTES, SHOWN = 4 };
  * slow link over which nothing has come for this time is dead. */
 #define LONG_NS 500000000LL
 #define DEAD_NS 3000000000LL
-#define BEAT_NS 1000000000LL /* the default of [network] heartbeat */
+#define BEAT_NS 500000000LL /* the default of [network] heartbeat */
 
 /* struct judge: the facts from which verdicts follow. */
 struct judge {
