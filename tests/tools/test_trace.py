@@ -157,13 +157,59 @@ class Trace(unittest.TestCase):
         self.assertRegex(told, rf"node 0 +rank 0 +barrier {found[1]}: failed: took ")
         self.assertRegex(told, rf"node 1 +CULPRIT of barrier {found[1]}: ")
 
+    def test_ranks_that_waited_in_the_segment_have_called(self):
+        # a call in the segment is recorded after the death that ends it; most likely, rank 3 dies while the others wait
+        until, missing = time.monotonic() + DEADLINE_S, []
+        while missing != [3] and time.monotonic() < until:
+            missing = self.die_in_segment()
+        self.assertEqual(missing, [3])
+
+    def die_in_segment(self):
+        """Kills rank 3 of 4 on one node, for which the others wait 10 ms in each barrier, too short for a request.
+
+        Returns the ranks that had not called, as told; None: nothing is told, the call failed at once."""
+        process = subprocess.Popen([CTL, "emulate", "1", "--ranks", "4", "--", "sh", "-c",
+                                    '"$0" 3 1000000 10 & echo "$TORUS_SOCKET $TORUS_RANK $!"; wait; sleep 60', STRAGGLE],
+                                   stdout=subprocess.PIPE, text=True)
+        try:
+            ranks = {int(rank): (socket, int(pid)) for socket, rank, pid in
+                     (process.stdout.readline().split()[-3:] for _ in range(4))}
+            socket, pid = ranks[3]
+            until = time.monotonic() + DEADLINE_S
+            while self.has_computed(pid) < 0.1 and time.monotonic() < until:
+                time.sleep(0.01)
+            os.kill(pid, signal.SIGKILL)
+            ended, events = 0, []
+            while ended < 3 and time.monotonic() < until:
+                events = json.loads(self.ask(socket, "--json").stdout or '{"events": []}')["events"]
+                ended = sum("ended after its call had failed" in e["name"] for e in events)
+        finally:
+            process.terminate()
+            process.wait()
+            process.stdout.close()
+        [failure] = [e for e in events if " failed because of rank 3: " in e["name"]]
+        begun = {e["rank"]: e["unix_ns"] for e in events if e["name"].endswith(": failed") and
+                 e["operation"] == failure["operation"]}
+        self.assertEqual(set(begun), {0, 1, 2}, events)
+        self.assertAlmostEqual(failure["failed_after_ns"], max(failure["unix_ns"] - min(begun.values()), 0), delta=2)
+        if "missing" in failure:
+            late = [rank for rank in range(4) if begun.get(rank, float("inf")) > failure["unix_ns"]]
+            self.assertEqual(failure["missing"], late, events)
+        return failure.get("missing")
+
+    @staticmethod
+    def has_computed(pid):
+        """Returns the processor time of a process in s."""
+        with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
+            return int(stat.read().rsplit(")", 1)[1].split()[11]) / os.sysconf("SC_CLK_TCK")
+
     def test_as_many_lines_are_shown_as_asked(self):
         socket = self.start("1x2", 2, STRAGGLE, "1", "20", "1")  # 42 calls of two ranks
         for options, count in (([], 24), (["--lines", "3"], 3), (["--lines", "all"], 84), (["--lines", "1000"], 84)):
             done = self.ask(socket, *options)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(len(done.stdout.splitlines()), count)
-            left = f"{84 - count} earlier lines are not shown: --lines N, or --lines all\n"
+            left = f"{84 - count} earlier events are not shown: --lines N, or --lines all\n"
             self.assertEqual(left in done.stderr, count < 84, done.stderr)
             self.assertEqual(len(json.loads(self.ask(socket, "--json", *options).stdout)["events"]), count)
         for wrong in ("0", "-1", "many", "3x", ""):

@@ -205,7 +205,7 @@ static void show(struct ins_machine *m, const struct wish *w, const struct ins_r
         size_t left = ins_trace_text(events, axis);
         fflush(stdout);
         if (left)
-            fprintf(stderr, "%zu earlier lines are not shown: --lines N, or --lines all\n", left);
+            fprintf(stderr, "%zu earlier events are not shown: --lines N, or --lines all\n", left);
         return;
     }
     json_t *all = ins_begin(m, 1);

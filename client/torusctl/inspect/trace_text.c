@@ -65,12 +65,23 @@ static void print_failure(const json_t *event, const struct ins_axis *axis)
     putchar('\n');
 }
 
-/* is_same_operation returns true if two failures, as nodes tell them, are of one operation. */
-static bool is_same_operation(const json_t *a, const json_t *b)
+static bool is_failure(const json_t *event)
 {
-    const json_t *x = json_object_get(a, "args"), *y = json_object_get(b, "args");
-    return a && b && ins_number(x, "operation") == ins_number(y, "operation") &&
-           ins_number(x, "group") == ins_number(y, "group");
+    return json_object_get(json_object_get(event, "args"), "failed_after_ns") != NULL;
+}
+
+/* is_told returns true if an event before `at` is the failure of the same operation, as another
+ * node tells it. */
+static bool is_told(const json_t *list, size_t at)
+{
+    const json_t *args = json_object_get(json_array_get(list, at), "args");
+    for (size_t i = 0; i < at; i++) {
+        const json_t *e = json_array_get(list, i), *a = json_object_get(e, "args");
+        if (is_failure(e) && ins_number(a, "operation") == ins_number(args, "operation") &&
+            ins_number(a, "group") == ins_number(args, "group"))
+            return true;
+    }
+    return false;
 }
 
 static void print_event(const json_t *event, const struct ins_axis *axis)
@@ -119,15 +130,11 @@ size_t ins_trace_text(const json_t *events, const struct ins_axis *axis)
 {
     size_t all = 0;
     json_t *list = latest(events, axis->lines, &all);
-    const json_t *told = NULL;
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *event = json_array_get(list, i);
         print_event(event, axis);
-        if (!json_object_get(json_object_get(event, "args"), "failed_after_ns") ||
-            is_same_operation(told, event))
-            continue;
-        print_failure(event, axis);
-        told = event;
+        if (is_failure(event) && !is_told(list, i))
+            print_failure(event, axis);
     }
     if (json_array_size(list) == 0)
         puts("no call is on record");

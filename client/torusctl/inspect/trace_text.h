@@ -15,7 +15,7 @@ struct ins_axis {
 };
 
 /* ins_trace_text prints the calls of ranks, the ranks that are late, and failures that ended last,
- * those that began first above the others. It returns how many earlier ones it leaves out. */
+ * in the order of their beginnings. It returns how many earlier ones it leaves out. */
 size_t ins_trace_text(const json_t *events, const struct ins_axis *axis);
 /* ins_trace_json returns the same events as a list of objects with age_ns, unix_ns, node, name,
  * took_ns (of calls) and the arguments of the timeline. The caller owns it. */

@@ -22,10 +22,15 @@ typedef const struct ins_event *event;
 
 /* ---- finding ---- */
 
+static bool is_same_operation(event a, event b)
+{
+    return a->e.world == b->e.world && a->e.group == b->e.group && a->e.sequence == b->e.sequence;
+}
+
+/* same returns true if two events are of one operation, on one node. */
 static bool same(event a, event b)
 {
-    return a->node == b->node && a->e.world == b->e.world && a->e.group == b->e.group &&
-           a->e.sequence == b->e.sequence;
+    return a->node == b->node && is_same_operation(a, b);
 }
 
 /* find_after returns the next event of the same operation and node after `from` with a kind and a
@@ -166,43 +171,55 @@ static void put_moment(struct maker *k, event e, const char *what)
 static bool is_told(const struct maker *k, event e)
 {
     for (event f = k->r->event; f < e; f++)
-        if (f->e.kind == TD_TRACE_FAILED && f->e.world == e->e.world && f->e.group == e->e.group &&
-            f->e.sequence == e->e.sequence && f->e.subject == e->e.subject)
+        if (f->e.kind == TD_TRACE_FAILED && is_same_operation(f, e) &&
+            f->e.subject == e->e.subject)
             return true;
     return false;
 }
 
-/* remembers returns true if the rings have all events since a time: none has overwritten later
- * ones.
- */
+/* begin_of_operation returns when the first rank called an operation that failed, on any node. */
+static int64_t begin_of_operation(const struct maker *k, event failed)
+{
+    int64_t begin = failed->since;
+    for (event e = k->r->event; e < k->r->event + k->r->count; e++)
+        if ((e->e.kind == TD_TRACE_CALL || e->e.kind == TD_TRACE_FAILED) &&
+            is_same_operation(e, failed) && e->since < begin)
+            begin = e->since;
+    return begin;
+}
+
+/* remembers returns true if the recorders of all nodes have all events since a time: each recorded
+ * before it, and no ring has overwritten an event after that time. A recorder that is off has none,
+ * and one whose daemon has started since does not have those of the earlier daemon. */
 static bool remembers(const struct maker *k, int64_t since)
 {
     event e = k->r->event, end = e + k->r->count;
     for (uint32_t n = 0; n < k->r->nodes; n++) {
         const struct ins_clock_of *c = &k->r->clock[n];
-        if (!c->known || c->recorded <= c->size)
-            continue;
-        while (e < end && (e->node < n || (e->node == n && e->e.number <= c->recorded - c->size)))
-            e++;
-        if (e == end || e->node != n || e->at > since)
+        /* events up to this number are gone, except failures, which are kept apart */
+        uint64_t gone = c->recorded > c->size ? c->recorded - c->size : 0;
+        bool reaches = false;
+        for (; e < end && e->node == n; e++)
+            reaches = reaches || (e->e.number > gone && (gone ? e->at : e->since) <= since);
+        if (!c->known || !c->size || !reaches)
             return false;
     }
     return true;
 }
 
-/* missing returns the ranks of the job that had not called an operation of all of them when it
- * failed on a node, or NULL if that is not known. */
-static json_t *missing(const struct maker *k, event failed)
+/* missing returns the ranks of the job that had not called an operation of all of them, which began
+ * at `begin`, when it failed on a node; NULL if that is not known. A call that waited in the
+ * segment of a node is recorded after the failure: it counts from when the rank began to wait. */
+static json_t *missing(const struct maker *k, event failed, int64_t begin)
 {
     uint32_t size = k->s->size;
-    if (failed->e.group || !k->s->is_whole || !remembers(k, failed->since))
+    if (failed->e.group || !k->s->is_whole || !remembers(k, begin))
         return NULL;
     uint8_t *called = calloc(size + 1, 1);
     json_t *list = called ? json_array() : NULL;
     for (event e = k->r->event; called && e < k->r->event + k->r->count; e++)
-        if (e->e.kind == TD_TRACE_CALL && e->e.world == failed->e.world && !e->e.group &&
-            e->e.sequence == failed->e.sequence && e->e.subject < size)
-            called[e->e.subject] = e->at <= failed->at;
+        if (e->e.kind == TD_TRACE_CALL && is_same_operation(e, failed) && e->e.subject < size)
+            called[e->e.subject] = e->since <= failed->at;
     for (uint32_t r = 0; called && r < size; r++)
         if (!called[r])
             json_array_append_new(list, json_integer(r));
@@ -215,11 +232,12 @@ static void put_failure(struct maker *k, event e)
     json_t *a = arguments(k, e);
     char text[200], operation[80];
     bool known = e->e.subject != TD_TRACE_NOBODY;
+    int64_t begin = begin_of_operation(k, e);
     name(k, e, "", operation, sizeof operation);
     if (e->text[0])
         json_object_set_new(a, "sentence", ins_text(e->text));
-    add_number(a, "failed_after_ns", (uint64_t)(e->at - e->since));
-    json_t *ranks = e->at > e->since ? missing(k, e) : NULL;
+    add_number(a, "failed_after_ns", (uint64_t)(e->at - begin));
+    json_t *ranks = e->at > e->since ? missing(k, e, begin) : NULL;
     if (ranks)
         json_object_set_new(a, "missing", ranks);
     if (known)
