@@ -125,12 +125,12 @@ static void check_silent(struct report *r)
         ins_duration(age, sizeof age, ins_number(s, "silent_ns"));
         if (ins_number(s, "silent_ns"))
             snprintf(since, sizeof since, ", silent for %s", age);
-        const char *advice = advice_for(ins_string(s, "error"));
         if (json_is_true(json_object_get(s, "stopped"))) {
             find(r, "answers", ins_number(s, "node"), "run systemctl start torusd there",
                  "node %lld was stopped by its operator", (long long)ins_number(s, "node"));
             continue;
         }
+        const char *advice = advice_for(ins_string(s, "error"));
         find(r, "answers", ins_number(s, "node"),
              advice ? advice
                     : "run systemctl status torusd there; if it runs, look at the network and the "
@@ -355,6 +355,14 @@ static int show(struct ins_machine *m, const struct ins_choices *o, const char *
 
 /* ---- without a daemon ---- */
 
+/* find_lines adds a finding for each line that torusd says of its configuration. */
+static void find_lines(struct report *r, char *lines)
+{
+    char *rest = NULL;
+    for (char *line = strtok_r(lines, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+        find(r, "configuration", -1, "repair it, and run torusctl config check", "%s", line);
+}
+
 /* examine_here looks at the configuration, which may be why no daemon of this node answers. */
 static void examine_here(bool as_json)
 {
@@ -367,7 +375,7 @@ static void examine_here(bool as_json)
              "there is no torusd beside torusctl or in "
              "PATH");
     else if (!ins_daemon_check(daemon, NULL, text, sizeof text))
-        find(&r, "configuration", -1, "repair it, and run torusctl config check", "%s", text);
+        find_lines(&r, text);
     if (as_json) {
         json_t *all = json_pack("{s:i s:n s:O s:[] s:[]}", "version", 1, "node", "findings",
                                 r.findings, "nodes", "silent");

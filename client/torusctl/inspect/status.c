@@ -65,11 +65,11 @@ static size_t mark_silent(const struct ins_machine *m, json_t *peers)
             json_t *p = json_array_get(peers, i);
             const json_t *s = json_array_get(m->silent, k);
             char age[32], state[64] = "no answer";
-            if (ins_number(s, "node") == ins_number(p, "node") &&
-                json_is_true(json_object_get(s, "stopped")))
+            if (ins_number(s, "node") != ins_number(p, "node"))
+                continue;
+            if (json_is_true(json_object_get(s, "stopped")))
                 json_object_set_new(p, "state", json_string("stopped"));
-            if (ins_number(s, "node") != ins_number(p, "node") ||
-                strcmp(ins_string(p, "state"), "up") != 0)
+            if (strcmp(ins_string(p, "state"), "up") != 0)
                 continue;
             ins_duration(age, sizeof age, ins_number(p, "silent_ns"));
             if (ins_number(p, "silent_ns"))
