@@ -190,7 +190,7 @@ class Operations(unittest.TestCase):
         while silent_ns < 3.5e9:
             done = json.loads(self.ops(socket, "--json", "--timeout", "0.1"))
             silent_ns = max([s.get("silent_ns", 0) for s in done["silent"] if s["node"] == 1], default=0)
-            if silent_ns < 1.25e9:
+            if silent_ns < 1.5e9:  # three heartbeats: after two and a half the node is silent
                 continue
             answers += 1
             [operation] = [o for o in done["operations"] if o["phase"] == "running"]
