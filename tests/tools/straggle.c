@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* straggle RANK CALLS MS: all ranks make CALLS barriers, each with an allreduce after it. One rank
  * computes for MS milliseconds before each barrier, or each rank if RANK is -1. In the end rank 0
- * prints the socket of its daemon and how long the computations took in ns, and waits for the end
- * of its standard input. */
+ * prints the socket of its daemon and how long the computations of one rank took in ns, and waits
+ * for the end of its standard input. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,18 +31,17 @@ int main(int argc, char **argv)
     torus_group *world = NULL;
     if (argc < 4 || torus_open(&c, NULL) != TORUS_OK)
         return 1;
-    uint32_t late = (uint32_t)atoi(argv[1]);
-    int calls = atoi(argv[2]);
+    int late = atoi(argv[1]), calls = atoi(argv[2]);
     long long busy = 0;
-    bool all = atoi(argv[1]) == -1;
     check(c, torus_join(c, NULL, &world));
+    bool computes = late == -1 || torus_rank(world) == (uint32_t)late;
     check(c, torus_barrier(world)); /* the start of the job does not count as late */
     for (int i = 0; i < calls; i++) {
         double one = 1, sum = 0;
         long long begin = now_ns();
-        while ((all || torus_rank(world) == late) && now_ns() - begin < 1000000LL * atoi(argv[3]))
+        while (computes && now_ns() - begin < 1000000LL * atoi(argv[3]))
             ;
-        busy += torus_rank(world) == late ? now_ns() - begin : 0;
+        busy += computes ? now_ns() - begin : 0;
         check(c, torus_barrier(world));
         check(c, torus_allreduce(world, &one, &sum, 1, TORUS_DOUBLE, TORUS_SUM));
     }
