@@ -97,11 +97,11 @@ static void a_client_without_hello_is_expelled(void **state)
 /* make_group asks for a group of all ranks. */
 static void make_group(const struct td_communicator *c, uint64_t number)
 {
-    const uint64_t member[] = {0, 1};
+    const uint64_t member[] = {0, 1, 2, 3};
     struct td_request q = {.kind = TD_REQUEST_GROUP, .id = 9};
     q.u.make.group = c->number;
     q.u.make.number = number;
-    q.u.make.members = 2;
+    q.u.make.members = c->group.size;
     q.u.make.member = member;
     td_subgroup_make(node.core, td_client_find(node.core, NODE_CLIENT), &q);
     node_run();
@@ -129,6 +129,67 @@ static void groups_of_a_process_and_of_a_user_are_limited(void **state)
     assert_int_equal(node.reply.error, TD_ERR_BUSY);
     assert_non_null(strstr(node.text, "user 1000 has 23 groups and joins"));
     assert_non_null(strstr(node.text, "[limits] groups or share"));
+    node_end();
+}
+
+/* The others may all wait for this node already: one of them has to hear that it made no group. */
+static void a_refusal_without_memory_for_the_tree_goes_to_the_members(void **state)
+{
+    (void)state;
+    node_begin("4", 1, NULL);
+    struct td_communicator *c = node_group(4);
+    while (td_arena_alloc(node.core->arena, 16))
+        continue;
+    make_group(c, 0);
+    assert_int_equal(node.reply.error, TD_ERR_NO_MEMORY);
+    for (uint32_t to = 0; to < 4; to++) {
+        const struct td_message *m = node_sent_to(to, TD_MESSAGE_RANK_LOST);
+        assert_int_equal(m != NULL, to != 1);
+        assert_true(!m || m->u.rank_lost.error == TD_ERR_NO_MEMORY);
+    }
+    node_end();
+}
+
+static uint32_t count_joins(void)
+{
+    uint32_t count = 0;
+    for (const struct td_join *j = node.core->joins->first; j; j = j->next)
+        count++;
+    return count;
+}
+
+static void many_clients(struct td_settings *s)
+{
+    few_clients(s);
+    s->clients_max = 256;
+}
+
+/* Joins beyond the share wait for the registry, which refuses their whole jobs. */
+static void joins_beyond_the_share_are_limited(void **state)
+{
+    (void)state;
+    node_begin("2", 1, many_clients);
+    uint32_t share = 0, joins = 0;
+    char name[32];
+    for (node.reply.error = TD_OK; node.reply.error == TD_OK; joins++) {
+        if (joins % TD_CLIENT_RANKS_MAX == 0)
+            assert_true(open_client(ALICE));
+        snprintf(name, sizeof name, "job %u", joins);
+        struct td_request q = {.kind = TD_REQUEST_JOIN, .id = joins + 1};
+        q.u.join.name = name;
+        q.u.join.size = 2;
+        q.u.join.rank = 0;
+        q.u.join.timeout_ns = SECOND;
+        td_job_request(node.core, td_client_find(node.core, last_client), &q);
+        share += !node.core->joins->first->over;
+        node_run();
+        node_forget();
+    }
+    assert_int_equal(node.reply.error, TD_ERR_BUSY);
+    assert_non_null(strstr(node.text, "[limits] groups or share"));
+    assert_int_equal(count_joins(), joins - 1);
+    assert_true(share > 0);
+    assert_int_equal(joins - 1, share + TD_NODE_RANKS_MAX);
     node_end();
 }
 
@@ -354,6 +415,8 @@ int main(void)
         cmocka_unit_test(clients_have_shares_and_root_gets_in),
         cmocka_unit_test(a_client_without_hello_is_expelled),
         cmocka_unit_test(groups_of_a_process_and_of_a_user_are_limited),
+        cmocka_unit_test(a_refusal_without_memory_for_the_tree_goes_to_the_members),
+        cmocka_unit_test(joins_beyond_the_share_are_limited),
         cmocka_unit_test(jobs_that_do_not_form_leave_memory_to_others),
         cmocka_unit_test(regions_are_counted_by_user),
         cmocka_unit_test(operations_are_counted_by_user),

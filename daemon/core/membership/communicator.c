@@ -53,7 +53,7 @@ uint32_t td_communicator_above(struct td_core *core, const uint32_t *rank_node, 
 {
     struct td_group g = {0};
     struct td_tree tree = {0};
-    uint32_t above = core->node;
+    uint32_t above = UINT32_MAX;
     if (build_tree(core, &g, &tree, rank_node, size)) {
         uint32_t slot = td_group_slot(&g, core->node);
         above = slot == tree.root ? core->node : g.node[tree.parent[slot]];

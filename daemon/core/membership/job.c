@@ -147,11 +147,21 @@ static const char *check_share(struct td_core *core, const struct td_client *cli
     return share ? share : td_account_refuses(core, client->account, TD_HOLD_MEMORY, 1);
 }
 
+/* is_over_often returns true if a user has as many joins beyond the share as one job may have ranks
+ * here: their records are charged to nobody. */
+static bool is_over_often(const struct td_core *core, const struct td_client *client)
+{
+    uint32_t over = 0;
+    for (const struct td_join *j = core->joins->first; j; j = j->next)
+        over += j->over && j->uid == client->uid;
+    return over >= TD_NODE_RANKS_MAX;
+}
+
 /* start_join makes the record of a join, without its request, or returns NULL if memory runs out.
  */
-static struct td_join *start_join(struct td_core *core, const struct td_client *client)
+static struct td_join *start_join(struct td_core *core, const struct td_client *client,
+                                  const char *over)
 {
-    const char *over = check_share(core, client);
     struct td_join *j = td_arena_alloc(core->arena, sizeof *j);
     if (j && over && !(j->over = td_core_copy_text(core, over))) {
         td_core_free(core, j);
@@ -169,7 +179,12 @@ void td_job_request(struct td_core *core, struct td_client *client, const struct
 {
     td_err error = TD_OK;
     const char *wrong = check_join(core, client, q, &error);
-    struct td_join *j = wrong ? NULL : start_join(core, client);
+    const char *over = wrong ? NULL : check_share(core, client);
+    if (over && is_over_often(core, client)) { /* the other ranks of the job do not hear of it */
+        wrong = over;
+        error = TD_ERR_BUSY;
+    }
+    struct td_join *j = wrong ? NULL : start_join(core, client, over);
     if (!j) {
         td_reply_error(core, client->id, q->id, wrong ? error : TD_ERR_NO_MEMORY,
                        wrong ? wrong : "the daemon has no memory left: raise [limits] memory");

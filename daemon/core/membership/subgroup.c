@@ -169,9 +169,39 @@ static bool is_never_made(const struct td_core *core, uint64_t instance)
            td_endings_find(core, instance, TD_ENDING_NEVER_MADE);
 }
 
+/* above_of returns the parent of this node in the tree of a group that it does not make; its own
+ * number: it is the root. UINT32_MAX: memory runs out. */
+static uint32_t above_of(struct td_core *core, const struct td_communicator *parent,
+                         const struct td_request *q)
+{
+    uint32_t *rank_node = locate(core, parent, q->u.make.member, q->u.make.members);
+    if (!rank_node)
+        return UINT32_MAX;
+    uint32_t above = td_communicator_above(core, rank_node, q->u.make.members);
+    td_core_free(core, rank_node);
+    return above;
+}
+
+/* tell_members sends a message to the nodes of a group, as far as the step has room. It needs no
+ * memory. A node is told again for each run of its ranks. */
+static void tell_members(struct td_core *core, const struct td_communicator *parent,
+                         const struct td_request *q, const struct td_message *m)
+{
+    uint32_t told = core->node;
+    for (uint32_t i = 0; i < q->u.make.members && td_core_room(core); i++) {
+        uint32_t slot = 0, local = 0;
+        td_group_locate(&parent->group, (uint32_t)q->u.make.member[i], &slot, &local);
+        uint32_t node = parent->group.node[slot];
+        if (node != core->node && node != told)
+            td_session_send(core, node, m);
+        told = node;
+    }
+}
+
 /* refuse_group refuses to make a group: no node waits for this one any more. The nodes below it in
  * the group's tree hear of it when they call, those above it from its parent. That one hears of it
- * now, or, if it has not made the group yet, when its ranks have called. */
+ * now, or, if it has not made the group yet, when its ranks have called. Without memory for the
+ * tree the other nodes are told, and those that have the group pass it on to the root. */
 static void refuse_group(struct td_core *core, const struct td_client *client,
                          const struct td_communicator *parent, const struct td_request *q,
                          uint64_t instance, td_err error, const char *text)
@@ -183,11 +213,10 @@ static void refuse_group(struct td_core *core, const struct td_client *client,
     td_reply_error(core, client->id, q->id, error, text);
     td_communicator_note_refused(core, instance, error);
     td_endings_note(core, instance, TD_ENDING_OF_CREATION, error, text);
-    uint32_t *rank_node = locate(core, parent, q->u.make.member, q->u.make.members);
-    uint32_t above =
-        rank_node ? td_communicator_above(core, rank_node, q->u.make.members) : core->node;
-    td_core_free(core, rank_node);
-    if (above != core->node)
+    uint32_t above = above_of(core, parent, q);
+    if (above == UINT32_MAX)
+        tell_members(core, parent, q, &m);
+    else if (above != core->node)
         td_session_send(core, above, &m);
 }
 
