@@ -54,7 +54,7 @@ struct driver {
     td_time status_sent; /* when the last line was sent */
     uv_signal_t term, interrupt, hangup;
     uv_poll_t watch; /* its end of file stops the daemon at once */
-    bool stopping;
+    bool stopping, hurried;
     char to_do[TD_RELOAD_TEXT]; /* what the last reload left to do */
 };
 
@@ -234,9 +234,15 @@ static void on_last(uv_timer_t *timer)
     td_loop_stop(&((struct driver *)timer->data)->loop);
 }
 
-/* hurry stops without the operations in flight. The other nodes are still told. */
+/* hurry stops without the operations in flight. The other nodes are still told. The next call does
+ * not wait for that either. */
 static void hurry(struct driver *d)
 {
+    if (d->hurried) {
+        td_loop_stop(&d->loop);
+        return;
+    }
+    d->hurried = true;
     uv_timer_start(&d->overdue, on_last, LAST_MS, 0);
     td_loop_feed(&d->loop, &(struct td_event){.kind = TD_EVENT_STOP});
 }
