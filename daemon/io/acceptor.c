@@ -30,7 +30,8 @@ static void pause_accepting(struct td_acceptor *a, int error)
 {
     char text[200];
     uv_poll_stop(&a->poll);
-    uv_timer_start(&a->pause, on_pause_over, PAUSE_MS, 0);
+    if (!uv_is_active((uv_handle_t *)&a->pause))
+        uv_timer_start(&a->pause, on_pause_over, PAUSE_MS, 0);
     uint64_t now = uv_hrtime();
     if (a->logged_at && now - a->logged_at < LOG_INTERVAL_NS)
         return;
@@ -76,10 +77,8 @@ bool td_acceptor_start(struct td_acceptor *a, uv_loop_t *uv, int fd, const char 
 
 void td_acceptor_resume(struct td_acceptor *a)
 {
-    if (uv_is_closing((uv_handle_t *)&a->poll))
-        return;
-    uv_timer_stop(&a->pause);
-    uv_poll_start(&a->poll, UV_READABLE, on_connect);
+    if (!uv_is_closing((uv_handle_t *)&a->poll))
+        uv_poll_start(&a->poll, UV_READABLE, on_connect);
 }
 
 static void on_closed(uv_handle_t *handle)

@@ -7,7 +7,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { RECOUNT_MS = 200 };
+enum {
+    RECOUNT_MS = 200,
+    LACKING_MS = 10, /* between two counts while descriptors lack: some may have been closed */
+};
 
 uint64_t td_descriptors_limit(void)
 {
@@ -53,25 +56,27 @@ uint64_t td_descriptors_free(void)
     return left(td_descriptors_used());
 }
 
-bool td_descriptors_take(struct td_descriptors *d, uint64_t count, uint64_t reserve,
-                         uint64_t now_ms)
+bool td_descriptors_has(struct td_descriptors *d, uint64_t count, uint64_t reserve, uint64_t now_ms)
 {
-    bool old = d->counted_ms == 0 || now_ms - d->counted_ms >= RECOUNT_MS;
-    if (old || left(d->used + d->taken) < count + reserve) { /* some may have been closed */
+    bool lacks = left(d->used + d->taken) < count + reserve;
+    if (d->counted_ms == 0 || now_ms - d->counted_ms >= (lacks ? LACKING_MS : RECOUNT_MS)) {
         *d = (struct td_descriptors){.used = td_descriptors_used(), .counted_ms = now_ms};
         d->counted_ms += now_ms == 0;
+        lacks = left(d->used) < count + reserve;
     }
-    if (left(d->used + d->taken) < count + reserve)
-        return false;
+    return !lacks;
+}
+
+void td_descriptors_take(struct td_descriptors *d, uint64_t count)
+{
     d->taken += count;
-    return true;
 }
 
 void td_descriptors_text(char *text, size_t bytes)
 {
-    snprintf(
-        text, bytes,
-        "%llu of %llu descriptors are in use, and the others are reserved; raise LimitNOFILE of "
-        "torusd.service",
-        (unsigned long long)td_descriptors_used(), (unsigned long long)td_descriptors_limit());
+    uint64_t used = td_descriptors_used(), limit = td_descriptors_limit();
+    snprintf(text, bytes,
+             "%llu of %llu descriptors are in use%s; raise LimitNOFILE of torusd.service",
+             (unsigned long long)used, (unsigned long long)limit,
+             used < limit ? ", and the others are reserved" : "");
 }

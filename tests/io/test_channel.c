@@ -30,6 +30,7 @@ static uv_loop_t uv;
 static uv_timer_t deadline;
 static struct td_payload_pool pool;
 static struct td_channels channels;
+static struct td_descriptors descriptors;
 static struct td_listener *listener;
 static char directory[64], endpoint[96];
 static uint64_t seed;
@@ -229,7 +230,8 @@ static int setup(void **unused)
     uv_loop_init(&uv);
     uv_timer_init(&uv, &deadline);
     td_payload_pool_init(&pool, PACKET_BYTES);
-    channels = (struct td_channels){.uv = &uv, .pool = &pool, .handshake_ms = HANDSHAKE_MS};
+    channels = (struct td_channels){
+        .uv = &uv, .pool = &pool, .descriptors = &descriptors, .handshake_ms = HANDSHAKE_MS};
     listener = td_listener_create(&channels, endpoint, &in_calls, NULL);
     return listener ? 0 : -1;
 }

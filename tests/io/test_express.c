@@ -23,6 +23,7 @@ static uv_loop_t uv;
 static uv_timer_t deadline;
 static struct td_payload_pool pool;
 static struct td_channels channels;
+static struct td_descriptors descriptors;
 static struct td_listener *listener;
 static char endpoint[96];
 static uint64_t seed;
@@ -144,8 +145,11 @@ static int setup(void **unused)
     uv_loop_init(&uv);
     uv_timer_init(&uv, &deadline);
     td_payload_pool_init(&pool, 4096);
-    channels = (struct td_channels){
-        .uv = &uv, .pool = &pool, .handshake_ms = HANDSHAKE_MS, .frames_per_key = 7};
+    channels = (struct td_channels){.uv = &uv,
+                                    .pool = &pool,
+                                    .descriptors = &descriptors,
+                                    .handshake_ms = HANDSHAKE_MS,
+                                    .frames_per_key = 7};
     terms = (struct td_seal_terms){.session = SESSION, .random = {{1}, {2}}};
     uint64_t port = (uint64_t)getpid() + 77;
     listener = NULL;

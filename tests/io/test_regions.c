@@ -62,7 +62,7 @@ static uint32_t map(size_t bytes)
     assert_int_equal(ftruncate(fd, (off_t)bytes), 0);
     assert_int_equal(fallocate(fd, 0, 0, (off_t)bytes), 0);
     assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW), 0);
-    assert_int_equal(td_regions_map(regions, fd, bytes, UID, &handle, &text), TD_OK);
+    assert_int_equal(td_regions_map(regions, fd, bytes, UID, true, &handle, &text), TD_OK);
     close(fd);
     return handle;
 }

@@ -595,6 +595,7 @@ static void end_oldest_stranger(struct td_channels *channels)
 static void on_connection(void *user, int fd)
 {
     struct td_listener *l = user;
+    td_descriptors_take(l->channels->descriptors, 1);
     struct td_channel *c =
         !l->path[0] || td_endpoint_is_ours(fd) ? new_channel(l->channels, l->calls, l->user) : NULL;
     if (!c) {
@@ -620,8 +621,8 @@ static void on_connection(void *user, int fd)
 
 static bool has_room(void *user)
 {
-    (void)user;
-    return td_descriptors_free() > SPARE; /* peers connect seldom, so they are counted each time */
+    const struct td_listener *l = user;
+    return td_descriptors_has(l->channels->descriptors, 1, SPARE, uv_now(l->channels->uv));
 }
 
 struct td_listener *td_listener_create(struct td_channels *channels, const char *endpoint,

@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <uv.h>
 
+#include "io/descriptors.h"
 #include "payload.h"
 #include "seal.h"
 #include "model/message.h"
@@ -51,6 +52,7 @@ struct td_channel_calls {
 struct td_channels {
     uv_loop_t *uv;
     struct td_payload_pool *pool;
+    struct td_descriptors *descriptors; /* of listeners */
     unsigned handshake_ms;   /* time limit for the handshake of a new connection */
     unsigned silence_ms;     /* ends a TCP stream without acknowledgements */
     unsigned arriving_ms;    /* between two calls of `arriving` */

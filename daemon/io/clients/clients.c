@@ -13,6 +13,7 @@
 
 #include "base/allowance.h"
 #include "closer.h"
+#include "denials.h"
 #include "events.h"
 #include "io/acceptor.h"
 #include "io/control/peers.h"
@@ -21,7 +22,6 @@
 #include "listener.h"
 #include "observers.h"
 #include "process.h"
-#include "denials.h"
 #include "segments.h"
 #include "wire/client.h"
 
@@ -169,15 +169,33 @@ static int received_fd(struct connection *x, struct msghdr *message)
     return fd;
 }
 
+/* has_descriptors returns true if there are `count` descriptors for clients. They leave a reserve,
+ * of half of all descriptors at most: those of one message, and those of each peer that is not
+ * connected. */
+static bool has_descriptors(const struct td_clients *c, uint64_t count)
+{
+    const struct td_peers *peers = c->loop->peers;
+    uint64_t most = td_descriptors_limit() / 2;
+    uint64_t reserve =
+        PASSED_MAX + TD_DESCRIPTORS_LEAST +
+        (uint64_t)TD_DESCRIPTORS_OF_PEER * (td_peers_most(peers) - td_peers_up(peers));
+    return td_descriptors_has(&c->loop->descriptors, count, reserve < most ? reserve : most,
+                              uv_now(&c->loop->uv));
+}
+
 static void map_region(struct connection *x, struct td_request *q, int fd, bool cut)
 {
+    struct td_loop *loop = x->clients->loop;
     q->u.region.error = cut ? TD_ERR_SYSTEM : TD_ERR_INVALID;
     q->u.region.text = cut ? "the daemon has no file descriptor left for this memory: raise "
                              "LimitNOFILE of torusd.service"
                            : "the request carries no file descriptor";
-    if (fd >= 0)
-        q->u.region.error = td_regions_map(x->clients->loop->regions, fd, q->u.region.bytes, x->uid,
-                                           &q->u.region.handle, &q->u.region.text);
+    if (fd < 0)
+        return;
+    bool may_keep = has_descriptors(x->clients, 1);
+    td_descriptors_take(&loop->descriptors, may_keep);
+    q->u.region.error = td_regions_map(loop->regions, fd, q->u.region.bytes, x->uid, may_keep,
+                                       &q->u.region.handle, &q->u.region.text);
 }
 
 static void handle_datagram(struct connection *x, const uint8_t *bytes, size_t size, int fd,
@@ -443,6 +461,7 @@ static void on_connect(void *user, int fd)
     struct ucred peer = {0};
     socklen_t length = sizeof peer;
     struct connection *x = calloc(1, sizeof *x);
+    td_descriptors_take(&c->loop->descriptors, TD_DESCRIPTORS_OF_CLIENT);
     if (!x || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 ||
         uv_poll_init(&c->loop->uv, &x->poll, fd) != 0) {
         td_log_rated(&c->accept_log, td_loop_now(), TD_LOG_WARNING, "cannot accept a client: %s",
@@ -625,22 +644,9 @@ uint32_t td_clients_count(const struct td_clients *c)
 
 /* ---- life ---- */
 
-/* has_descriptors returns true if there are descriptors for one more client. It leaves a reserve,
- * of half of all descriptors at most: those of one message, and those of each peer that is not
- * connected. */
-static bool has_descriptors(void *user)
+static bool has_place(void *user)
 {
-    struct td_clients *c = user;
-    const struct td_peers *peers = c->loop->peers;
-    uint64_t most = td_descriptors_limit() / 2;
-    uint64_t reserve =
-        PASSED_MAX + TD_DESCRIPTORS_LEAST +
-        (uint64_t)TD_DESCRIPTORS_OF_PEER * (td_peers_most(peers) - td_peers_up(peers));
-    if (reserve > most)
-        reserve = most;
-    td_regions_leave(c->loop->regions, reserve);
-    return td_descriptors_take(&c->loop->descriptors, TD_DESCRIPTORS_OF_CLIENT, reserve,
-                               uv_now(&c->loop->uv));
+    return has_descriptors(user, TD_DESCRIPTORS_OF_CLIENT);
 }
 
 /* on_lacking refuses the clients that wait while descriptors lack. */
@@ -676,7 +682,7 @@ struct td_clients *td_clients_create(struct td_loop *loop, char *why, size_t why
     uv_idle_init(&loop->uv, &c->unread);
     c->unread.data = c;
     int fd = td_listener_open(loop->config->socket, &c->passed, why, why_bytes);
-    static const struct td_acceptor_calls calls = {has_descriptors, on_connect, on_lacking};
+    static const struct td_acceptor_calls calls = {has_place, on_connect, on_lacking};
     if (fd >= 0 && td_acceptor_start(&c->acceptor, &loop->uv, fd, "clients", &calls, c))
         return c;
     td_regions_unmap_on(loop->regions, NULL);

@@ -18,7 +18,6 @@
 #include "base/limits.h"
 #include "compute/walk.h"
 #include "closer.h"
-#include "io/descriptors.h"
 
 enum {
     INLINE_BYTES = 1 << 22, /* more memory is unmapped and populated on the threads of the closer */
@@ -44,7 +43,6 @@ struct td_regions {
     uint64_t uid_bytes_max;
     struct td_closer *closer;
     uint32_t kept_max; /* descriptors */
-    uint64_t left;     /* descriptors that are left to others */
     uint32_t count;    /* entries used so far */
     struct region region[TD_REGIONS_MAX];
     char text[TD_TEXT_MAX];
@@ -223,11 +221,6 @@ static const char *check(struct td_regions *r, int fd, uint64_t bytes, uint64_t 
     return NULL;
 }
 
-void td_regions_leave(struct td_regions *r, uint64_t descriptors)
-{
-    r->left = descriptors;
-}
-
 /* keep returns a copy of the descriptor, or -1 if regions, or those of uid, keep too many. */
 static int keep(const struct td_regions *r, int fd, uint64_t uid)
 {
@@ -237,8 +230,7 @@ static int keep(const struct td_regions *r, int fd, uint64_t uid)
         kept += keeps;
         own += keeps && r->region[i].uid == uid;
     }
-    bool may =
-        kept < r->kept_max && own < r->kept_max / KEPT_UID_PART && td_descriptors_free() > r->left;
+    bool may = kept < r->kept_max && own < r->kept_max / KEPT_UID_PART;
     return may ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
 }
 
@@ -267,8 +259,8 @@ void td_regions_prepare_scratch(struct td_regions *r, uint64_t offset, uint64_t 
         td_closer_populate(r->closer, NOBODY, g->base + begin, offset + bytes - begin);
 }
 
-td_err td_regions_map(struct td_regions *r, int fd, uint64_t bytes, uint64_t uid, uint32_t *handle,
-                      const char **text)
+td_err td_regions_map(struct td_regions *r, int fd, uint64_t bytes, uint64_t uid, bool may_keep,
+                      uint32_t *handle, const char **text)
 {
     td_err error = TD_OK;
     uint32_t i = 1;
@@ -296,7 +288,7 @@ td_err td_regions_map(struct td_regions *r, int fd, uint64_t bytes, uint64_t uid
         return TD_ERR_INVALID;
     }
     r->region[i] = (struct region){
-        .bytes = bytes, .uid = uid, .file_bytes = file_bytes, .fd = keep(r, fd, uid)};
+        .bytes = bytes, .uid = uid, .file_bytes = file_bytes, .fd = may_keep ? keep(r, fd, uid) : -1};
     r->region[i].base = base;
     populate(r, &r->region[i]);
     if (i == r->count)

@@ -34,17 +34,14 @@ uint32_t td_regions_most(void);
 uint64_t td_regions_bytes(const struct td_regions *regions);
 void td_regions_destroy(struct td_regions *regions);
 /* td_regions_map maps the file for a client of uid. On an error *text is a sentence. It does not
- * close fd. */
+ * close fd. may_keep: the region may keep a copy of it. */
 td_err td_regions_map(struct td_regions *regions, int fd, uint64_t bytes, uint64_t uid,
-                      uint32_t *handle, const char **text);
+                      bool may_keep, uint32_t *handle, const char **text);
 /* td_regions_share makes and maps a file of zeroes that processes of uid are to map too, as often
  * as they like. Its pages are allocated as they are used. It returns the memory and sets *fd, which
  * the caller closes; NULL: no memory, no descriptor, or too much for uid. */
 void *td_regions_share(struct td_regions *regions, uint64_t bytes, uint64_t uid, uint32_t *handle,
                        int *fd);
-/* td_regions_leave sets how many descriptors of the process must be left when a region keeps one.
- */
-void td_regions_leave(struct td_regions *regions, uint64_t descriptors);
 /* td_regions_descriptor returns the descriptor of a region of uid, for another of its processes; it
  * stays open until the region is unmapped. -1: none was kept. */
 int td_regions_descriptor(const struct td_regions *regions, uint32_t handle, uint64_t uid);

@@ -40,6 +40,7 @@ struct td_peers *td_peers_create(struct td_loop *loop)
     peers->channels = (struct td_channels){
         .uv = &loop->uv,
         .pool = &peers->pool,
+        .descriptors = &loop->descriptors,
         .handshake_ms = ANSWER_MS,
         .arriving_ms = (unsigned)(loop->config->settings.heartbeat_ns / 4000000),
         .keyed = peers->security->keyed,

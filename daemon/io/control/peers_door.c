@@ -179,7 +179,9 @@ static void admit(struct td_door *d, int fd)
     d->guest[fd] = g;
     d->strangers++;
     d->connections++;
-    if (td_descriptors_free() < TD_DESCRIPTORS_LEAST) {
+    struct td_loop *loop = d->peers->loop;
+    td_descriptors_take(&loop->descriptors, 2); /* the socket of ZeroMQ, and the copy */
+    if (!td_descriptors_has(&loop->descriptors, 0, TD_DESCRIPTORS_LEAST, uv_now(&loop->uv))) {
         char why[200];
         td_descriptors_text(why, sizeof why);
         turn_out(d, g, why);
