@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* late: rank 0 joins its job, prints the socket of its daemon, and makes its calls when its
- * standard input ends. The other ranks make their calls at once. */
+/* late [all]: rank 0 joins its job, prints the socket of its daemon, and makes its calls when its
+ * standard input ends. The other ranks make their calls at once; with "all", they do as rank 0. */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "torus/torus.h"
 
@@ -16,7 +18,7 @@ static void check(torus_context *c, int error)
     exit(1);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     static double value[COUNT], sum[COUNT], running[COUNT], all[RANKS_MAX][COUNT];
     torus_context *c = NULL;
@@ -27,7 +29,8 @@ int main(void)
     check(c, torus_join(c, NULL, &world));
     if (torus_size(world) > RANKS_MAX)
         return 1;
-    if (torus_rank(world) == 0) {
+    bool all_wait = argc > 1 && strcmp(argv[1], "all") == 0;
+    if (all_wait || torus_rank(world) == 0) {
         puts(getenv("TORUS_SOCKET"));
         fflush(stdout);
         while (getchar() != EOF)

@@ -171,8 +171,7 @@ static void put_moment(struct maker *k, event e, const char *what)
 static bool is_told(const struct maker *k, event e)
 {
     for (event f = k->r->event; f < e; f++)
-        if (f->e.kind == TD_TRACE_FAILED && is_same_operation(f, e) &&
-            f->e.subject == e->e.subject)
+        if (f->e.kind == TD_TRACE_FAILED && is_same_operation(f, e) && f->e.subject == e->e.subject)
             return true;
     return false;
 }

@@ -425,8 +425,8 @@ static bool has_only_silent(const json_t *causes)
     return true;
 }
 
-/* quiet_of returns two and a half heartbeats: a node with data in flight has sent something by then,
- * though it sends no heartbeat at a tick soon after a message (as td_health_silence has it). */
+/* quiet_of returns two and a half heartbeats: a node with data in flight has sent something by
+ * then, though it sends no heartbeat at a tick soon after a message (td_health_silence). */
 static json_int_t quiet_of(struct ins_machine *m)
 {
     json_int_t beat = ins_setting(m, "network.heartbeat");
