@@ -281,6 +281,10 @@ class Machine:
         subprocess.run(["ip", "-n", f"h{a}", *line.split()], check=True)
         return time.monotonic()
 
+    def unplug(self, node, out=True):
+        """Takes the cable of a host out, or puts it in again."""
+        subprocess.run([*in_host(node), "ip", "link", "set", "net0", "down" if out else "up"], check=True)
+
     def shape_link(self, node, rate):
         """Limits both directions of a node's link; None: no limit."""
         for words in ([*in_host(node), "tc", "qdisc"], ["tc", "qdisc"]):

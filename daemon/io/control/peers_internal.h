@@ -24,6 +24,7 @@
 #include "io/alarm.h"
 #include "io/bulk/channel.h"
 #include "peers.h"
+#include "probe.h"
 #include "rejections.h"
 #include "wire/handshake.h"
 #include "wire/early_messages.h"
@@ -51,6 +52,7 @@ struct td_peer {
     bool goodbye; /* the daemon of the last link has said goodbye */
     bool steady;  /* always needed: it reconnects within RETRY_MS_MAX */
     struct td_zsocket *dealer, *monitor;
+    struct td_probe *probe; /* why the DEALER has no connection */
     struct td_channel *channel;
     struct td_channel *express; /* carries numbered tree messages, if `express_open` */
     bool express_agreed;        /* the peer accepts an express path */

@@ -149,6 +149,15 @@ static void on_channel_ended(void *peer, struct td_channel *channel, bool breach
     td_peer_end(p, text, 0);
 }
 
+/* resolve writes an endpoint of the peer with the numeric address of its host, if that is known. */
+static void resolve(const struct td_peer *p, const char *endpoint, char *text, size_t bytes)
+{
+    if (p->address[0] && strncmp(endpoint, "tcp://", 6) == 0)
+        snprintf(text, bytes, "tcp://[%s]%s", p->address, strrchr(endpoint, ':'));
+    else
+        snprintf(text, bytes, "%s", endpoint);
+}
+
 struct td_channel *td_peer_open_stream(struct td_peer *p, const struct td_channel_calls *calls)
 {
     struct td_peers *peers = p->peers;
@@ -160,10 +169,7 @@ struct td_channel *td_peer_open_stream(struct td_peer *p, const struct td_channe
     g.bulk = !g.express;
     size_t size = td_peers_encode_handshake(&g, bytes, sizeof bytes);
     bulk_of(p, bulk, sizeof bulk);
-    if (p->address[0] && strncmp(bulk, "tcp://", 6) == 0)
-        snprintf(endpoint, sizeof endpoint, "tcp://[%s]%s", p->address, strrchr(bulk, ':'));
-    else
-        snprintf(endpoint, sizeof endpoint, "%s", bulk);
+    resolve(p, bulk, endpoint, sizeof endpoint);
     return td_channel_open(&peers->channels, endpoint, bytes + SESSION_BYTES, size - SESSION_BYTES,
                            &p->terms, calls, p);
 }
@@ -213,6 +219,36 @@ static void end_handshake(struct td_peer *p, const char *text, bool certain)
     td_peer_end(p, text, 0);
 }
 
+static void on_probed(void *user, int error)
+{
+    struct td_peer *p = user;
+    p->probe = NULL;
+    if (error == UV_ECONNREFUSED)
+        td_peer_refused(p, "connection refused");
+    else
+        td_peer_end(p, error ? uv_strerror(error) : "the connection was closed", 0);
+}
+
+/* find_out ends an attempt without a connection: only a host that refuses has no daemon. */
+static void find_out(struct td_peer *p)
+{
+    const char *configured = p->peers->loop->config->endpoints[p->node];
+    char endpoint[700];
+    if (p->probe)
+        return; /* ZeroMQ tells it twice */
+    resolve(p, configured, endpoint, sizeof endpoint);
+    int error = 0;
+    p->probe = td_probe_start(&p->peers->loop->uv, endpoint, on_probed, p, &error);
+    if (p->probe)
+        return;
+    if (strncmp(configured, "tcp://", 6) != 0) /* a Unix socket without a process */
+        error = UV_ECONNREFUSED;
+    if (error == UV_EINVAL) /* a name whose address is not known yet */
+        td_peer_end(p, "no connection: does torusd run there, and is its port open?", 0);
+    else
+        on_probed(p, error);
+}
+
 /* receive_monitor handles an event of a DEALER's connection. */
 static bool receive_monitor(void *user, void *socket)
 {
@@ -244,7 +280,7 @@ static bool receive_monitor(void *user, void *socket)
     else if (p->incarnation || number == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL)
         td_peer_end(p, "the connection was closed", 0);
     else
-        td_peer_refused(p, "connection refused");
+        find_out(p);
     return false;
 }
 
@@ -345,7 +381,9 @@ static void close_connections(struct td_peer *p)
     td_zsocket_close(p->dealer);
     td_zsocket_close(p->monitor);
     td_channel_close(p->channel);
+    td_probe_cancel(p->probe);
     td_peer_close_express(p);
+    p->probe = NULL;
     p->dealer = p->monitor = NULL;
     p->channel = NULL;
     td_peer_drop_delayed(p);

@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""cables.py: a cable that is out for less than progress_timeout costs nobody a call.
+
+usage: cables.py BUILD
+
+Two hosts, and a job on both. The cable of one of them is taken out and put in again, three times: connections end, and
+new ones fail at once with "network is unreachable", or with "host is unreachable" on the other host. That says nothing
+of the daemon there. It needs root, to make network namespaces.
+"""
+import sys
+import time
+
+from machine import Failure, Machine, check_sound, enter, until
+
+OUT_S, PATIENCE_S, ROUNDS = 8, 12, 3
+
+
+def main():
+    enter()
+    more = {"limits": {"progress_timeout": f"{PATIENCE_S}s"}}
+    with Machine(sys.argv[1], 2, more) as machine:
+        machine.start_all()
+        job = machine.job([0, 0, 1, 1], 2000, 7)
+        job.wait_joined()
+        for k in range(ROUNDS):
+            machine.unplug(k % 2)
+            time.sleep(OUT_S)
+            machine.unplug(k % 2, False)
+            since = time.monotonic()
+            until(4 * PATIENCE_S, lambda since=since: all(p.meets(since) for p in job.alive()),
+                  lambda: "the ranks do not meet again\n" + machine.describe())
+        check_sound([job])
+        told = [f"{p} was told {e}" for p in job.player for e in p.errors]
+        if told:
+            raise Failure("nothing was lost, but " + "; ".join(told) + "\n" + machine.describe())
+        machine.end_jobs()
+        machine.check_idle()
+        machine.stop()
+    print(f"cables: out for {OUT_S} s {ROUNDS} times, and no call failed")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except Failure as e:
+        print(f"cables: {e}", file=sys.stderr)
+        sys.exit(1)
