@@ -92,6 +92,14 @@ static bool node_silent(const struct td_core *core, char *text, size_t bytes)
     return true;
 }
 
+static bool has_silent(const struct td_core *core, const struct td_communicator *c)
+{
+    uint32_t slot = 0;
+    while (slot < c->group.slots && td_health_silence(core, c->group.node[slot]) == 0)
+        slot++;
+    return slot < c->group.slots;
+}
+
 static bool node_down(struct td_core *core, char *text, size_t bytes)
 {
     for (uint32_t n = 0; n < core->options.topology.nodes; n++) {
@@ -111,6 +119,8 @@ bool td_core_blocked(struct td_core *core, td_time now, char *text, size_t bytes
     td_time since = o ? waits_since(o) : 0;
     if (!o || now < since + TD_BLOCKED_S * (td_time)1000000000)
         return node_down(core, text, bytes) || node_silent(core, text, bytes);
+    if (has_silent(core, o->communicator) && node_silent(core, text, bytes))
+        return true; /* the ranks there are not to blame */
     char age[32], missing[128];
     print_age(now - since, age, sizeof age);
     if (o->state >= TD_OPERATION_RELEASED) {

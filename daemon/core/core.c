@@ -526,7 +526,7 @@ static void handle_event(struct td_core *core, const struct td_event *e)
         return;
     case TD_EVENT_LINK_DOWN:
         record_link(core, TD_TRACE_LINK_DOWN, e->u.link.node);
-        td_goodbye_link_down(core, e->u.link.node);
+        td_goodbye_link_down(core, e->u.link.node, e->u.link.rejected);
         td_session_down(core, e->u.link.node, e->u.link.text, e->u.link.refused);
         return;
     case TD_EVENT_SENT:

@@ -13,7 +13,7 @@ import time
 
 from machine import Failure, Machine, check_sound, enter, until
 
-OUT_S, PATIENCE_S, ROUNDS = 8, 12, 3
+OUT_S, PATIENCE_S, ROUNDS = 8, 20, 3
 
 
 def main():

@@ -95,8 +95,9 @@ static void add_line(const struct ins_machine *m, struct libscols_table *t, cons
     snprintf(c.text[STATE], INS_CELL_BYTES, "%s%s",
              ins_link_is_dead(l) || is_silent(m, l) ? "! " : "",
              is_silent(m, l) ? "silent" : ins_string(l, "state"));
-    if (ins_number(l, "since_ns"))
-        ins_duration(c.text[SINCE], INS_CELL_BYTES, ins_number(l, "since_ns"));
+    const char *since = is_silent(m, l) ? "silent_ns" : "since_ns";
+    if (ins_number(l, since))
+        ins_duration(c.text[SINCE], INS_CELL_BYTES, ins_number(l, since));
     for (int i = 0; i <= RESUMES - PACKETS; i++)
         if (counts[i])
             snprintf(c.text[PACKETS + i], INS_CELL_BYTES, "%lld",

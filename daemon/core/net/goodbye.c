@@ -71,9 +71,11 @@ void td_goodbye_link_up(struct td_core *core, uint32_t node, uint32_t minor)
     core->goodbyes->of[node].minor = minor;
 }
 
-void td_goodbye_link_down(struct td_core *core, uint32_t node)
+void td_goodbye_link_down(struct td_core *core, uint32_t node, bool rejected)
 {
     struct td_goodbyes *g = core->goodbyes;
+    if (rejected)
+        g->of[node].daemon = 0;
     if (!td_bit(g->owes, node))
         return;
     td_bit_clear(g->owes, node);

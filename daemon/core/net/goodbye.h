@@ -38,9 +38,10 @@ struct td_goodbyes {
 bool td_goodbye_say(struct td_core *core);
 /* td_goodbye_hear takes the goodbye of a node's daemon. */
 void td_goodbye_hear(struct td_core *core, uint32_t from, const struct td_message_goodbye *m);
-/* td_goodbye_link_up and td_goodbye_link_down follow the links. */
+/* td_goodbye_link_up and td_goodbye_link_down follow the links. `rejected`: a daemon runs there
+ * now, and rejects this one. */
 void td_goodbye_link_up(struct td_core *core, uint32_t node, uint32_t minor);
-void td_goodbye_link_down(struct td_core *core, uint32_t node);
+void td_goodbye_link_down(struct td_core *core, uint32_t node, bool rejected);
 /* td_goodbye_restarted notes that another daemon than the last one runs on a node now. */
 void td_goodbye_restarted(struct td_core *core, uint32_t node);
 /* td_goodbye_was_said returns true if the daemon that was on a node last has said goodbye. */
