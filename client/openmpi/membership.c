@@ -13,6 +13,7 @@
 #include "ompi/mca/rte/rte.h"
 #include "ompi/proc/proc.h"
 #include "opal/mca/pmix/pmix.h"
+#include "opal/util/error.h"
 #include "opal/util/output.h"
 
 #include "group.h"
@@ -106,8 +107,16 @@ static uint64_t machine_hash(void)
 
 /* ---- the records ---- */
 
+/* no_table ends the job: a rank without the table that the others have would make them wait. */
+static _Noreturn void no_table(const char *why)
+{
+    static char format[] = "coll:torus: %s. The ranks cannot agree which of them use torusd";
+    ompi_rte_abort(OMPI_ERROR, format, why);
+}
+
 /* receive reads what a rank has published. A rank without the component has published nothing: if
- * MPI_Init has collected all records, PMIx need not look elsewhere for it, which takes seconds. */
+ * MPI_Init has collected all records, PMIx need not look elsewhere for it. Else PMIx looks for a
+ * while, and its error can be of this rank alone. */
 static void receive(uint32_t rank, const char *key, struct record *record)
 {
     const opal_process_name_t name = {.jobid = table.jobid, .vpid = rank};
@@ -118,12 +127,23 @@ static void receive(uint32_t rank, const char *key, struct record *record)
     hint->type = OPAL_BOOL;
     hint->data.flag = opal_pmix_collect_all_data && !opal_pmix_base_async_modex;
     opal_list_append(&hints, &hint->super);
-    if (opal_pmix.get(&name, key, &hints, &value) == OPAL_SUCCESS && value) {
+    int error = opal_pmix.get(&name, key, &hints, &value);
+    if (error == OPAL_SUCCESS && value) {
         if (value->type == OPAL_BYTE_OBJECT && value->data.bo.size == sizeof *record)
             memcpy(record, value->data.bo.bytes, sizeof *record);
         OBJ_RELEASE(value);
     }
     OPAL_LIST_DESTRUCT(&hints);
+    if (error != OPAL_SUCCESS && error != OPAL_ERR_NOT_FOUND) {
+        char why[400];
+        snprintf(
+            why, sizeof why,
+            "cannot read what rank %u has published (%s). If a rank lacks the component, leave "
+            "it out on all ranks (--mca coll ^torus), or let MPI_Init collect the records "
+            "(--mca pmix_base_async_modex 0 --mca pmix_base_collect_data 1)",
+            (unsigned)rank, opal_strerror(error));
+        no_table(why);
+    }
 }
 
 static bool together(const struct record *a, const struct record *b)
@@ -279,18 +299,15 @@ void tm_membership_init(struct ompi_communicator_t *world)
     table.rank = calloc(table.ranks, sizeof *table.rank);
     table.node = calloc(table.ranks, sizeof *table.node);
     record = calloc(table.ranks, sizeof *record);
-    if (!table.rank || !table.node || !record) {
-        tm_membership_free();
-        free(record);
-        opal_output(0, "coll:torus: no memory for the table of %u ranks", table.ranks);
-        return;
-    }
     char *key = mca_base_component_to_string(&mca_coll_torus_component.collm_version);
-    for (uint32_t r = 0; r < table.ranks && table.ranks > 1 && key; r++)
+    if (!table.rank || !table.node || !record || !key)
+        no_table("no memory for the table of ranks");
+    /* a rank without a daemon is in no job, whatever others have */
+    for (uint32_t r = 0; r < table.ranks && table.ranks > 1 && tm_context; r++)
         receive(r, key, &record[r]);
     free(key);
     if (!drop_strangers(record))
-        memset(record, 0, table.ranks * sizeof *record);
+        no_table("no memory for the table of ranks");
     find_job(record, own);
     free(record);
     tm_verbose(2, "rank %u of %u is rank %u of %u of job %s", own, table.ranks, table.own,

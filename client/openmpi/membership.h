@@ -14,7 +14,8 @@
  * exchanges what is published. A rank without a daemon does so, too. */
 void tm_membership_publish(void);
 /* tm_membership_init reads the records of all ranks of MPI_COMM_WORLD, and begins to join the job.
- * It does not wait for the job. */
+ * It does not wait for the job. If it cannot read a record, it ends the job of MPI with a message.
+ */
 void tm_membership_init(struct ompi_communicator_t *world);
 void tm_membership_free(void);
 

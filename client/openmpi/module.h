@@ -27,7 +27,7 @@ typedef struct tm_module tm_module_t;
 OBJ_CLASS_DECLARATION(tm_module_t);
 
 /* tm_module_query returns a module for an intracommunicator of several ranks, else NULL. For
- * MPI_COMM_WORLD it first exchanges the records of all ranks. */
+ * MPI_COMM_WORLD it first reads the records of all ranks. */
 mca_coll_base_module_t *tm_module_query(struct ompi_communicator_t *comm, int *priority);
 
 /* tm_form_takes decides, and counts the call. The three functions after it make a taken call. */

@@ -5,13 +5,14 @@
 usage: run.py TORUSCTL COMPONENT PROGRAM RANKS SHAPE [--taken RANKS] [--fell REASON ...]
               [--mca NAME=VALUE ...] [--environment RANK:NAME=VALUE ...] [--rank RANK:NAME=VALUE ...]
               [--argument ARGUMENT] [--defaults] [--keep-going] [--set SETTING ...] [--stranger RANKS]
+              [--refused TEXT]
 
 SHAPE is `plain`, that of the torus, or `none`: with the component, but without a daemon. The program passes if it
 prints "all is well" and returns 0. With the component, every rank must make calls through torusd, and a call may fall
 back only for the reasons that are given. --taken 0,2: only these ranks use torusd; the others must not. --rank sets a
 parameter of the component on one rank only, --environment a variable. --argument is passed to the program.
 --defaults: coll_torus_all is not set. --keep-going: a daemon may end. --set: for torusctl emulate. --stranger 1,2: these ranks use a daemon of
-another machine of the same shape.
+another machine of the same shape. --refused: the program has to fail in MPI_Init, and say TEXT.
 """
 import argparse
 import os
@@ -93,6 +94,7 @@ def main():
     parser.add_argument("--defaults", action="store_true")
     parser.add_argument("--stranger")
     parser.add_argument("--rank", nargs="*", default=[])
+    parser.add_argument("--refused")
     arguments = parser.parse_args()
     environment = dict(os.environ, OMPI_MCA_btl_base_warn_component_unused="0",
                        OMPI_MCA_coll_torus_all="0" if arguments.defaults else "1")
@@ -118,6 +120,12 @@ def main():
     except subprocess.TimeoutExpired as late:
         sys.exit(f"run.py: no end after {SECONDS} s: {' '.join(command)}\n"
                  f"{(late.stdout or b'').decode(errors='replace')}")
+    if arguments.refused:
+        if done.returncode == 0 or arguments.refused not in done.stdout:
+            sys.exit(f"{done.stdout}\nrun.py: exit code {done.returncode}; expected a failure that says: "
+                     f"{arguments.refused}")
+        print(f"{arguments.ranks} ranks, {arguments.shape}: refused")
+        return
     wrong = [] if done.returncode == 0 else [f"exit code {done.returncode}"]
     if "all is well" not in done.stdout:
         wrong.append("the program did not say that all is well")
