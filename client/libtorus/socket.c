@@ -43,6 +43,18 @@ static void drop_passed(torus_context *c)
     c->passed = -1;
 }
 
+static int handle_kept(torus_context *c);
+
+/* ended reports that the daemon has closed the connection. The reason may be among the replies that
+ * are kept. */
+static int ended(torus_context *c)
+{
+    int got = TORUS_OK;
+    while (c->kept && got == TORUS_OK)
+        got = handle_kept(c);
+    return got == TORUS_OK ? tl_lost(c, TORUS_ERR_SHUTDOWN, CONNECTION_LOST) : got;
+}
+
 /* read_datagram reads one datagram from the daemon to c->datagram. It returns TORUS_PENDING if none
  * has arrived and `waits` is false. */
 static int read_datagram(torus_context *c, bool waits, size_t *size)
@@ -56,8 +68,8 @@ static int read_datagram(torus_context *c, bool waits, size_t *size)
         message.msg_control = control;
         message.msg_controllen = sizeof control;
         got = recvmsg(c->fd, &message, (waits ? 0 : MSG_DONTWAIT) | MSG_CMSG_CLOEXEC);
-        /* ECONNRESET comes once, if the daemon closed the connection without reading all. What it
-         * said before, such as why, is still there. */
+        /* ECONNRESET comes once, if the daemon closed the connection without reading all. Datagrams
+         * sent before, such as the reason, can still be read. */
     } while (got < 0 && (errno == EINTR || errno == ECONNRESET));
     int error = errno;
     const struct cmsghdr *rights = got > 0 ? CMSG_FIRSTHDR(&message) : NULL;
@@ -68,7 +80,7 @@ static int read_datagram(torus_context *c, bool waits, size_t *size)
     if (got < 0 && error == EAGAIN)
         return TORUS_PENDING;
     if (got <= 0)
-        return tl_lost(c, TORUS_ERR_SHUTDOWN, CONNECTION_LOST);
+        return ended(c);
     c->quiet_since_ns = 0;
     c->asked = false;
     c->received++;
@@ -388,11 +400,11 @@ int tl_send_bytes(torus_context *c, const uint8_t *bytes, size_t size, int fd)
     }
     while (sendmsg(c->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
         bool full = errno == EAGAIN, again = full || errno == EINTR;
-        int room = full ? wait_for_room(c) : TORUS_OK;
-        if (room == TORUS_OK && again)
+        int error = full ? wait_for_room(c) : again ? TORUS_OK : keep_all(c); /* the reason */
+        if (error == TORUS_OK && again)
             continue;
         errno = saved;
-        return room == TORUS_ERR_TIMEOUT ? room : tl_lost(c, TORUS_ERR_SHUTDOWN, CONNECTION_LOST);
+        return error != TORUS_OK ? error : tl_lost(c, TORUS_ERR_SHUTDOWN, CONNECTION_LOST);
     }
     c->sent++;
     errno = saved;

@@ -42,8 +42,11 @@ struct script {
     int listener;
     bool accepts, reads;         /* connections; requests after JOIN */
     bool welcomes, joins, pings; /* replies to HELLO; to JOIN; to cancellations */
+    bool ends;                   /* closes the connection after JOIN, and says why */
     int late_s;                  /* replies to operations after so long; 0: never */
 };
+static pthread_t daemon_thread;
+static const char REASON[] = "this daemon has no room for the process";
 
 /* ---- the daemon ---- */
 
@@ -113,6 +116,11 @@ static void serve(const struct script *s, int fd)
             _exit(4);
         handle(s, fd, &q, &due);
         joined = joined || q.kind == TD_REQUEST_JOIN;
+        if (joined && s->ends) {
+            send_reply(fd, &(struct td_reply){
+                               .kind = TD_REPLY_ERROR, .error = TORUS_ERR_BUSY, .text = REASON});
+            return;
+        }
     }
 }
 
@@ -125,6 +133,8 @@ static void *run_daemon(void *script)
             return NULL;
         serve(s, fd);
         close(fd);
+        if (s->ends)
+            return NULL;
     }
     return NULL;
 }
@@ -133,12 +143,11 @@ static void *run_daemon(void *script)
 static void begin(struct script *s, const char *name)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    pthread_t thread;
     snprintf(address.sun_path, sizeof address.sun_path, "%s/%s", folder, name);
     s->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     setenv("TORUS_SOCKET", address.sun_path, 1);
     if (bind(s->listener, (struct sockaddr *)&address, sizeof address) != 0 ||
-        listen(s->listener, 0) != 0 || pthread_create(&thread, NULL, run_daemon, s) != 0)
+        listen(s->listener, 0) != 0 || pthread_create(&daemon_thread, NULL, run_daemon, s) != 0)
         _exit(5);
 }
 
@@ -319,6 +328,20 @@ static int leave_ends_though_the_daemon_answers_others(void)
     return gives_up_unanswered(error);
 }
 
+/* The library finds at a request, not at a reply, that the daemon has closed the connection. */
+static int request_tells_why_the_connection_ended(void)
+{
+    struct script s = {
+        .accepts = true, .reads = true, .welcomes = true, .joins = true, .ends = true};
+    begin(&s, __func__);
+    NEED(open_and_join(false) == TORUS_OK);
+    NEED(pthread_join(daemon_thread, NULL) == 0);
+    NEED(torus_barrier(group) == TORUS_ERR_BUSY);
+    NEED(strstr(torus_last_error(context), REASON));
+    torus_close(context);
+    return 0;
+}
+
 static void calls_end_whatever_the_daemon_does(void **state)
 {
     static int (*const cases[])(void) = {open_ends,
@@ -332,7 +355,8 @@ static void calls_end_whatever_the_daemon_does(void **state)
                                          leave_ends,
                                          daemon_that_is_late_is_not_given_up,
                                          join_ends_after_its_time_limit,
-                                         leave_ends_though_the_daemon_answers_others};
+                                         leave_ends_though_the_daemon_answers_others,
+                                         request_tells_why_the_connection_ended};
     enum { CASES = sizeof cases / sizeof *cases };
     pid_t pid[CASES];
     int failed = 0;
