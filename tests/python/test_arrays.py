@@ -147,6 +147,18 @@ class Arrays(RankTest):
             np.subtract(x, out, out=out)
             self.same(out, a - np.where(b > 0, a + 1, b))
 
+    def test_errors_of_one_rank(self):
+        """An operator that raises on one rank ends on all of them, though its output moves."""
+        x, out = torus.DistArray((7, 10)), torus.DistArray((7, 10), layout="(*, block)")
+        x.local[...] = -1.0 if self.job.rank == 0 else 4.0
+        with np.errstate(all="raise"):
+            if self.job.rank == 0:
+                self.assertRaises(FloatingPointError, np.sqrt, x, out=out)
+            else:
+                np.sqrt(x, out=out)
+        valid = x.whole() > 0
+        np.testing.assert_array_equal(out.whole()[valid], 2)
+
     def test_operands_that_are_broadcast(self):
         for whole, layout in self.arrays():
             x = torus.DistArray.fromwhole(whole, layout)

@@ -276,13 +276,21 @@ class DistArray(np.lib.mixins.NDArrayOperatorsMixin, Reductions):
         parts = [reference._operand(v) for v in inputs]
         if "where" in named:
             named["where"] = reference._operand(named["where"])
-        moved = [None if o is None else reference._output(o) for o in outputs]
+        moved = [None if o is None else reference._output(o, "where" in named) for o in outputs]
         if moved:
             named["out"] = tuple(None if m is None else m.local for m in moved)
-        results = getattr(ufunc, method)(*parts, **named)
+        failure: Optional[Exception] = None
+        try:
+            results = getattr(ufunc, method)(*parts, **named)
+        except TypeError:  # types are alike on all ranks
+            raise
+        except Exception as error:  # pylint: disable=broad-except
+            failure = error  # values differ: other ranks may go on, and redistribute the outputs
         for m, o in zip(moved, outputs):
             if m is not o:
                 o.local[...] = m.redistribute(o.layout).local
+        if failure is not None:
+            raise failure
         if ufunc.nout == 1:
             return outputs[0] if outputs else reference._new(results)
         return tuple(o if o is not None else reference._new(r) for r, o in
@@ -299,11 +307,14 @@ class DistArray(np.lib.mixins.NDArrayOperatorsMixin, Reductions):
         raise ValueError(f"operands of the shapes {', '.join(str(a.shape) for a in arrays)}: one "
                          f"DistArray must have the shape of the result, {shape}")
 
-    def _output(self, out: "DistArray") -> "DistArray":
-        """Returns an output in this layout: the same, or a copy."""
+    def _output(self, out: "DistArray", kept: bool) -> "DistArray":
+        """Returns an output in this layout: the same, or another one, with its contents if elements
+        are kept."""
         if out.group is not self.group or out.shape != self.shape:
             raise ValueError(f"out has shape {out.shape} and not {self.shape}, or another group")
-        return out.redistribute(self.layout)
+        if kept or out.layout == self.layout:
+            return out.redistribute(self.layout)
+        return DistArray(self.shape, out.dtype, self.layout, self.group)
 
     def _reduce_by(self, ufunc: np.ufunc, axis: Any = 0, dtype: Any = None, keepdims: bool = False,
                    **named: Any) -> Any:

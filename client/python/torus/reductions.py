@@ -4,8 +4,8 @@
 Over all axes, each rank reduces its part; the ranks exchange these results and reduce them, alike on
 all ranks. Over some axes, the array first moves to a layout in which these axes are whole.
 
-With `keepdims`, the axes that are reduced have length 1 in the result, which so broadcasts against the
-array. The result over all axes is a NumPy array then, alike on all ranks.
+With `keepdims`, the axes that are reduced have length 1 in the result, so that it can be broadcast to the
+shape of the array. The result over all axes is a NumPy array then, alike on all ranks.
 """
 from __future__ import annotations
 
