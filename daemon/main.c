@@ -88,11 +88,21 @@ static void become_service(void)
         fprintf(stderr, "torusd: cannot check as user " SERVICE_USER ": %s\n", strerror(errno));
 }
 
-/* print_unreadable prints a file that cannot be read, unless the sentence `text` names it. */
+/* is_about returns true if a sentence is about a file: "PATH: ...", or "PATH:LINE:COLUMN: ...". */
+static bool is_about(const char *text, const char *path)
+{
+    size_t length = strlen(path);
+    for (const char *at = strstr(text, path); at; at = strstr(at + 1, path))
+        if ((at == text || at[-1] == ' ') && at[length] == ':')
+            return true;
+    return false;
+}
+
+/* print_unreadable prints a file that cannot be read, unless the sentence `text` is about it. */
 static void print_unreadable(void *text, const char *path, const char *why)
 {
-    if (!strstr(text, path))
-        fprintf(stderr, "torusd: cannot read %s, either: %s\n", path, why);
+    if (!is_about(text, path))
+        fprintf(stderr, "torusd: cannot read %s: %s\n", path, why);
 }
 
 /* print_wrong prints why the configuration is refused, and all of its files that cannot be read. A

@@ -54,9 +54,9 @@ struct td_notices {
     void (*registry_moved)(struct td_core *core);
     void (*registry_knows)(struct td_core *core);
 
-    /* ---- from net: bulk data. The first six run for every packet ---- */
+    /* ---- from net: bulk data. All but route_lost may run for every packet ---- */
 
-    /* packet unpacks the payload of a packet whose destination is this node: It returns false if no
+    /* packet unpacks the payload of a packet whose destination is this node. It returns false if no
      * live operation expects the packet; the buffer then stays the caller's. Otherwise net hears
      * of the buffer's release through the fabric (unpacked). */
     bool (*packet)(struct td_core *core, uint32_t origin, const struct td_packet *packet,

@@ -14,7 +14,7 @@
 struct td_acceptor {
     int fd;
     uv_poll_t poll;
-    uv_timer_t pause;   /* runs while connections are left in the queue */
+    uv_timer_t pause;   /* runs from when connections were left in the queue to `lacking` */
     uint64_t logged_at; /* time of the last log line about it, ns */
     const char *what;
     const struct td_acceptor_calls *calls;
@@ -40,7 +40,8 @@ struct td_acceptor_calls {
  * fd is closed. */
 bool td_acceptor_start(struct td_acceptor *acceptor, uv_loop_t *uv, int fd, const char *what,
                        const struct td_acceptor_calls *calls, void *user);
-/* td_acceptor_resume tries again: call it when a descriptor was closed. */
+/* td_acceptor_resume tries again: call it when a descriptor was closed. The pause goes on, so that
+ * `lacking` is called at its end. */
 void td_acceptor_resume(struct td_acceptor *acceptor);
 /* td_acceptor_stop stops accepting. It calls `stopped`, if not NULL, when the acceptor's memory may
  * be freed. */

@@ -19,7 +19,7 @@ enum {
     TD_DESCRIPTORS_OF_CLIENT = 2, /* its socket, and its process */
     TD_DESCRIPTORS_OF_PEER = 12,  /* sockets and signals of ZeroMQ, and streams, both ways */
     TD_DESCRIPTORS_OWN = 64,      /* of the daemon alone */
-    TD_DESCRIPTORS_LEAST = 32,    /* for ZeroMQ and the system alone; streams of peers may use half */
+    TD_DESCRIPTORS_LEAST = 32,    /* for ZeroMQ and the system; streams of peers may use half */
 };
 
 struct td_descriptors {

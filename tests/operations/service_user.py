@@ -54,7 +54,7 @@ class ServiceUser(unittest.TestCase):
         first, second = done.stderr.splitlines()
         self.assertRegex(first, f"{key}: cannot open the secret key: Permission denied: user torusd, as which the service "
                                 "runs, may not read it: chown it$")
-        self.assertEqual(second, f"torusd: cannot read {peers}, either: Permission denied")
+        self.assertEqual(second, f"torusd: cannot read {peers}: Permission denied")
         for file in (key, peers):
             os.chown(file, 64999, 64999)
         done = self.check()

@@ -296,9 +296,9 @@ class Machine(unittest.TestCase):
         first, *others = done.stderr.splitlines()
         self.assertEqual(done.returncode, 1)
         self.assertRegex(first, f"^{folder}/conf.d/a.conf:0:1: cannot open the file: Permission denied: user ")
-        self.assertEqual(others, [f"cannot read {folder}/conf.d/b.conf, either: Permission denied",
-                                  f"cannot read {folder}/key, either: Permission denied",
-                                  f"cannot read {folder}/peers, either: No such file or directory"])
+        self.assertEqual(others, [f"cannot read {folder}/conf.d/b.conf: Permission denied",
+                                  f"cannot read {folder}/key: Permission denied",
+                                  f"cannot read {folder}/peers: No such file or directory"])
 
     def test_drop_ins_that_were_read_are_listed(self):
         with tempfile.TemporaryDirectory() as folder:

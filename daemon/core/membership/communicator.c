@@ -455,10 +455,11 @@ static void record_death(struct td_core *core, const struct td_communicator *c,
     e->subject = td_communicator_job_rank(c, seat->rank);
 }
 
-/* gave_up returns true if a rank that has closed its connection now gave this daemon up: the daemon
- * did not run for so long that the library, which asks after 5 s, may have waited in vain. The
- * core's own count of a pause begins up to a heartbeat late. */
-static bool gave_up(const struct td_core *core, const struct td_seat *seat)
+/* may_have_given_up returns true if a rank that has closed its connection now may have given this
+ * daemon up: the daemon did not run for so long that the library, which asks after 5 s, may have
+ * waited in vain. A rank that died meanwhile looks the same. The core's own count of a pause begins
+ * up to a heartbeat late. */
+static bool may_have_given_up(const struct td_core *core, const struct td_seat *seat)
 {
     return core->resumed_at && core->now < core->resumed_at + GIVEN_UP_NS &&
            core->paused_ns + (td_time)core->settings.heartbeat_ns >= LIBRARY_PATIENCE_NS &&
@@ -476,10 +477,10 @@ const char *td_communicator_gone_text(struct td_core *core, const struct td_comm
                               "rank %u of job %s is gone: its process on %s, or its call to join, "
                               "ended before",
                               rank, c->name, here);
-    if (died && gave_up(core, seat))
+    if (died && may_have_given_up(core, seat))
         return td_core_format(core,
                               "torusd on %s did not run for %llu.%llu s, and rank %u of job %s "
-                              "gave it up: process %llu",
+                              "gave it up or died: process %llu",
                               here, (unsigned long long)core->paused_ns / 1000000000,
                               (unsigned long long)core->paused_ns / 100000000 % 10, rank, c->name,
                               (unsigned long long)pid);

@@ -262,9 +262,10 @@ bool td_communicator_daemon_is(struct td_core *core, uint32_t node, uint32_t dae
                                const char *why)
 {
     bool needed = false;
-    for (struct td_communicator *c = core->communicators; c; c = c->next) {
+    for (struct td_communicator *c = node == core->node ? NULL : core->communicators; c;
+         c = c->next) {
         uint32_t slot = td_group_slot(&c->group, node);
-        if (slot == UINT32_MAX || node == core->node)
+        if (slot == UINT32_MAX)
             continue;
         if (c->daemon[slot] == daemon)
             needed = true;
@@ -277,9 +278,10 @@ bool td_communicator_daemon_is(struct td_core *core, uint32_t node, uint32_t dae
 void td_communicator_daemon_ended(struct td_core *core, uint32_t node, uint32_t daemon,
                                   const char *why)
 {
-    for (struct td_communicator *c = core->communicators; c; c = c->next) {
+    for (struct td_communicator *c = node == core->node ? NULL : core->communicators; c;
+         c = c->next) {
         uint32_t slot = td_group_slot(&c->group, node);
-        if (slot != UINT32_MAX && node != core->node && !td_bit(c->lost_slot, slot) &&
+        if (slot != UINT32_MAX && !td_bit(c->lost_slot, slot) &&
             (!c->daemon[slot] || c->daemon[slot] == daemon))
             td_communicator_lose_node(core, c, node, true, why);
     }

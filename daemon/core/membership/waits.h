@@ -8,10 +8,12 @@
  * their sums are added when the segment is closed.
  *
  * A record has the name of its job, the first failure of a call, and the first death of a rank. It
- * outlives its job: a new job takes the place of the one that ended first. Owns: TD_WAITS_JOBS_MAX
- * records, in one allocation of fixed size. Borrows: nothing. Invariant: a record with groups is
- * not replaced. A row of many is replaced by another rank's only if it is the least of its
- * neighbours. Pure: no I/O, clock, or globals. */
+ * outlives its job: a new job takes the place of the one that ended first.
+ * Owns: TD_WAITS_JOBS_MAX records, in one allocation of fixed size.
+ * Borrows: nothing.
+ * Invariant: a record with groups is not replaced. A row of many is replaced by another rank's only
+ * if it is the least of its neighbours.
+ * Pure: no I/O, clock, or globals. */
 #ifndef TD_CORE_MEMBERSHIP_WAITS_H
 #define TD_CORE_MEMBERSHIP_WAITS_H
 

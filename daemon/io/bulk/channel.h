@@ -53,11 +53,11 @@ struct td_channels {
     uv_loop_t *uv;
     struct td_payload_pool *pool;
     struct td_descriptors *descriptors; /* of listeners */
-    unsigned handshake_ms;   /* time limit for the handshake of a new connection */
-    unsigned silence_ms;     /* ends a TCP stream without acknowledgements */
-    unsigned arriving_ms;    /* between two calls of `arriving` */
-    bool keyed;              /* TCP streams must prove keys */
-    uint64_t frames_per_key; /* of sealed streams; 0: TD_SEAL_FRAMES_PER_KEY */
+    unsigned handshake_ms;              /* time limit for the handshake of a new connection */
+    unsigned silence_ms;                /* ends a TCP stream without acknowledgements */
+    unsigned arriving_ms;               /* between two calls of `arriving` */
+    bool keyed;                         /* TCP streams must prove keys */
+    uint64_t frames_per_key;            /* of sealed streams; 0: TD_SEAL_FRAMES_PER_KEY */
     /* The system could not read or write lent or placed memory: some of its pages are lost. From
      * then on no memory is lent or placed, so that the copying code meets the lost page and can
      * name its region. */

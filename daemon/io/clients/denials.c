@@ -28,6 +28,5 @@ void td_denials_tell(struct td_denials *r, struct td_closer *closer, int listene
         (void)send(fd, bytes, size, MSG_NOSIGNAL | MSG_DONTWAIT);
         (void)shutdown(fd, SHUT_WR);
         r->connection[r->count++] = (struct td_denied){fd, peer.uid};
-        r->all++;
     }
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* denials: connections of processes that are not served, because this process has no descriptors
- * for them. Each is told why, and is closed by a later call: close() would drop what it has not
- * read yet, as its HELLO was not read either. Owns: the connections. Borrows: the closer. */
+/* denials: connections of clients that are refused, because this process has no descriptors for
+ * them. A client is sent the reason, and a later call closes its connection: close() at once would
+ * drop the reason, which the client has not read yet, because the HELLO was not read either.
+ * Owns: the connections. Borrows: the closer. */
 #ifndef TD_IO_CLIENTS_DENIALS_H
 #define TD_IO_CLIENTS_DENIALS_H
 
@@ -18,7 +19,6 @@ struct td_denials {
         uint64_t uid;
     } connection[TD_DENIALS_MAX];
     uint32_t count;
-    uint64_t all; /* since the start */
 };
 
 /* td_denials_close closes the connections that were refused before. */

@@ -287,8 +287,10 @@ td_err td_regions_map(struct td_regions *r, int fd, uint64_t bytes, uint64_t uid
         munmap(base, bytes);
         return TD_ERR_INVALID;
     }
-    r->region[i] = (struct region){
-        .bytes = bytes, .uid = uid, .file_bytes = file_bytes, .fd = may_keep ? keep(r, fd, uid) : -1};
+    r->region[i] = (struct region){.bytes = bytes,
+                                   .uid = uid,
+                                   .file_bytes = file_bytes,
+                                   .fd = may_keep ? keep(r, fd, uid) : -1};
     r->region[i].base = base;
     populate(r, &r->region[i]);
     if (i == r->count)

@@ -51,7 +51,7 @@ static const char *how_up(const struct td_peer *p)
         return "its daemon was started again";
     return p->minor_before < TD_MINOR_GOODBYE
                ? "its daemon was restarted"
-               : "its daemon was restarted; the earlier one did not stop, but died or was killed";
+               : "its daemon was restarted; no goodbye came from the earlier one";
 }
 
 static void link_up(struct td_peer *p)
