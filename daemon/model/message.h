@@ -21,10 +21,10 @@ enum {
     TD_MINOR_TERMS = 2,           /* handshakes and joins with terms (terms.h) */
     TD_MINOR_WITHOUT_SCRATCH = 2, /* ANNOUNCE_AGAIN without_scratch */
     TD_MINOR_PLAN_FIELDS = 3,     /* calls that agree on a plan have its fields (plan_call.h) */
-    TD_MINOR_GOODBYE = 6,         /* GOODBYE */
-    TD_MINOR_END_CALLS = 5,       /* END_CALLS */
     TD_MINOR_LOOK = 4,            /* LOOK and SEEN; RESUME says the minor version */
     TD_MINOR_PARTING = 4,         /* PARTING: silence parts a group (membership/parting.h) */
+    TD_MINOR_END_CALLS = 5,       /* END_CALLS */
+    TD_MINOR_GOODBYE = 6,         /* GOODBYE */
     TD_MINOR_CARRY = 6,           /* CARRY */
 };
 
