@@ -143,7 +143,8 @@ static const struct field of_announce_again[] = {
     F(announce_again, is_surveyed), F(announce_again, without_scratch), F(announce_again, survey)};
 static const struct field of_rank_gone[] = {F(rank_gone, rank), FAILURE(rank_gone, error),
                                             F(rank_gone, of_job), TEXT(rank_gone, text)};
-static const struct field of_neighbour_lost[] = {F(neighbour_lost, node), F(neighbour_lost, never_up)};
+static const struct field of_neighbour_lost[] = {F(neighbour_lost, node),
+                                                 F(neighbour_lost, never_up)};
 static const struct field of_neighbour_back[] = {F(neighbour_back, node)};
 static const struct field of_epoch_poll[] = {F(epoch_poll, ballot)};
 static const struct field of_epoch_vote[] = {
