@@ -328,7 +328,7 @@ static void run_start(uint64_t seed)
     struct machine m;
     struct job job;
     struct late late[NODES_MAX * 2 * TD_DIMENSIONS_MAX];
-    td_time at[NODES_MAX], now = 0, step = SECOND / 1000;
+    td_time at[NODES_MAX] = {0}, now = 0, step = SECOND / 1000;
     bool calls[NODES_MAX] = {false};
     uint32_t called = 0;
     job_case("TORUS_TEST_CASE=%llu test_restarts_sim # start", (unsigned long long)seed);
