@@ -68,6 +68,7 @@ class Soak:
         self.machine, self.draw = machine, draw
         self.heal_at = None
         self.heal = None
+        self.stopped = False
         self.counts = collections.Counter()
 
     def begin_job(self):
@@ -103,6 +104,7 @@ class Soak:
         else:
             node = draw.randrange(NODES)
             machine.signal(node, signal.SIGSTOP)
+            self.stopped = True
             self.undo(draw.uniform(0.2, 5), lambda: machine.signal(node, signal.SIGCONT))
         self.counts[kind] += 1
 
@@ -113,11 +115,14 @@ class Soak:
         if self.heal:
             self.heal()
         self.heal = self.heal_at = None
+        self.stopped = False
 
     def step(self):
         machine, now = self.machine, time.monotonic()
         for job in list(machine.jobs):
             if now > job.ends_at:
+                if self.stopped:
+                    self.recover()  # ranks of a stopped daemon end when they have given it up, half a minute later
                 check_sound([job])
                 machine.jobs.remove(job)
                 job.end()

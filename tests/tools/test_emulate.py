@@ -287,7 +287,7 @@ class Emulation(unittest.TestCase):
         self.assertEqual((status["shape"], status["wrap"]), ([2, 3], [True, False]))
         self.assertEqual([peer["node"] for peer in status["peers"]], [1, 2, 3, 4, 5])
         for peer in status["peers"]:
-            self.assertEqual(set(peer), {"node", "endpoint", "state", "silent_ns"})
+            self.assertEqual(set(peer), {"node", "endpoint", "state", "silent_ns", "restarted_ns", "died"})
         self.assertEqual([set(client) for client in status["clients"]],
                          [{"node", "pid", "uid", "job", "rank", "joining"}])
 
@@ -366,8 +366,9 @@ class Emulation(unittest.TestCase):
             self.assertEqual(max(max(n["held_max"]) for n in nodes), 2)
             self.assertEqual(max(n["fifo_max"] for n in nodes), 2)
             sent[count] = sum(l["bytes"] for n in nodes for l in n["links"])
-        # 16 x 15 pairs, 32 hops from each node to all others; the small calls come on top
-        self.assertEqual(sent[1 << 18] - sent[1 << 14], 16 * 32 * ((1 << 20) - (1 << 16)))
+        # 16 x 15 pairs, 32 hops from each node to all others; the small calls come on top, of which control messages
+        # carry a few if a daemon has just started
+        self.assertAlmostEqual(sent[1 << 18] - sent[1 << 14], 16 * 32 * ((1 << 20) - (1 << 16)), delta=1 << 16)
 
     def test_links_carry_their_rate_and_no_more(self):
         rate = 500000  # 36 of them are what the busiest of machines can carry

@@ -29,7 +29,7 @@ static void add_nodes(json_t *job, const json_t *clients, uint32_t nodes)
     json_object_set_new(job, "nodes", list);
 }
 
-/* tell_short says which ranks a job has no more, and which nodes may have taken them along. */
+/* tell_short says which ranks a job has no more, or which nodes may have them. */
 static void tell_short(char *text, size_t bytes, const json_t *job, const json_t *silent)
 {
     char ranks[256], nodes[256];
@@ -39,25 +39,27 @@ static void tell_short(char *text, size_t bytes, const json_t *job, const json_t
     ins_missing_ranks(ranks, sizeof ranks, job);
     ins_rank_runs(nodes, sizeof nodes, list);
     if (json_array_size(list))
-        snprintf(text, bytes, "%s %s left or died; no answer from node %s", ins_rank_word(ranks),
-                 ranks, nodes);
+        snprintf(text, bytes, "%s %s may be on node %s, which gives no answer",
+                 ins_rank_word(ranks), ranks, nodes);
     else
         snprintf(text, bytes, "%s %s left or died", ins_rank_word(ranks), ranks);
     json_decref(list);
 }
 
 /* add_state adds whether the job forms, runs, or is broken, and since when it exists. A job
- * whose ranks are gone is broken before its next call finds out. */
+ * whose ranks are gone is broken before its next call finds out; while nodes are silent that may
+ * have them, nobody knows. */
 static void add_state(json_t *job, const json_t *jobs, const json_t *groups, const json_t *silent)
 {
     bool forming = ins_is_forming(jobs, groups, job);
     const json_t *g = forming ? NULL : ins_group_of_job(groups, job);
     bool active = !g || strcmp(ins_string(g, "state"), "active") == 0;
     bool whole = ins_number(job, "joined") >= ins_number(job, "size");
-    const char *state = forming   ? "forming"
-                        : !active ? ins_string(g, "state")
-                        : whole   ? "running"
-                                  : "broken";
+    const char *state = forming                   ? "forming"
+                        : !active                 ? ins_string(g, "state")
+                        : whole                   ? "running"
+                        : json_array_size(silent) ? "silent"
+                                                  : "broken";
     char text[600];
     snprintf(text, sizeof text, "%s", ins_string(g, "text"));
     if (!forming && !whole && !text[0])
