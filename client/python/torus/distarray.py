@@ -287,7 +287,7 @@ class DistArray(np.lib.mixins.NDArrayOperatorsMixin, Reductions):
         except Exception as error:  # pylint: disable=broad-except
             failure = error  # values differ: other ranks may go on, and redistribute the outputs
         for m, o in zip(moved, outputs):
-            if m is not o:
+            if m is not None and o is not None and m is not o:
                 o.local[...] = m.redistribute(o.layout).local
         if failure is not None:
             raise failure

@@ -202,6 +202,6 @@ def connect(local: Group, leader: int, peer: Optional[Group], remote_leader: int
     if set(own) & set(theirs):
         raise ValueError("a rank is in both groups")
     first, second = (own, theirs) if own[0] < theirs[0] else (theirs, own)
-    made = world.Icreate_intergroup(first, second, tag).wait()
+    made = world.Icreate_intergroup(first.tolist(), second.tolist(), tag).wait()
     made.Barrier()  # as in Group.Split
     return made
