@@ -71,17 +71,20 @@ static void print_missing(const struct td_operation *o, char *text, size_t bytes
                  others == 1 ? "" : "s");
 }
 
-/* node_silent names the node that has been silent for longest. */
-static bool node_silent(const struct td_core *core, char *text, size_t bytes)
+/* node_silent names the node that has been silent for longest: of a group, or (NULL) of all. */
+static bool node_silent(const struct td_core *core, const struct td_communicator *c, char *text,
+                        size_t bytes)
 {
-    uint32_t node = core->node;
+    uint32_t node = core->node, count = c ? c->group.slots : core->options.topology.nodes;
     td_time most = 0;
     char age[32];
-    for (uint32_t n = 0; n < core->options.topology.nodes; n++)
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t n = c ? c->group.node[i] : i;
         if (td_health_silence(core, n) > most) {
             node = n;
             most = td_health_silence(core, n);
         }
+    }
     if (most == 0)
         return false;
     print_age(most, age, sizeof age);
@@ -90,14 +93,6 @@ static bool node_silent(const struct td_core *core, char *text, size_t bytes)
     else
         snprintf(text, bytes, "node %u is silent", node);
     return true;
-}
-
-static bool has_silent(const struct td_core *core, const struct td_communicator *c)
-{
-    uint32_t slot = 0;
-    while (slot < c->group.slots && td_health_silence(core, c->group.node[slot]) == 0)
-        slot++;
-    return slot < c->group.slots;
 }
 
 static bool node_down(struct td_core *core, char *text, size_t bytes)
@@ -118,8 +113,8 @@ bool td_core_blocked(struct td_core *core, td_time now, char *text, size_t bytes
     const struct td_operation *o = oldest(core);
     td_time since = o ? waits_since(o) : 0;
     if (!o || now < since + TD_BLOCKED_S * (td_time)1000000000)
-        return node_down(core, text, bytes) || node_silent(core, text, bytes);
-    if (has_silent(core, o->communicator) && node_silent(core, text, bytes))
+        return node_down(core, text, bytes) || node_silent(core, NULL, text, bytes);
+    if (node_silent(core, o->communicator, text, bytes))
         return true; /* the ranks there are not to blame */
     char age[32], missing[128];
     print_age(now - since, age, sizeof age);

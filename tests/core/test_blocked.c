@@ -134,6 +134,27 @@ static void a_relayed_node_that_is_silent_is_not_counted_as_a_peer(void **state)
     node_end();
 }
 
+/* Node 2 has been silent for longer, and has no rank of the group. */
+static void a_silent_node_of_the_group_is_named_and_not_its_rank(void **state)
+{
+    (void)state;
+    node_begin("4", 0, beat_each_second);
+    pass(SECOND);
+    for (uint32_t n = 1; n < 3; n++) {
+        const struct td_event up = {.kind = TD_EVENT_LINK_UP,
+                                    .u.link = {.node = n, .incarnation = 7 + n}};
+        td_core_step(node.core, node.core->now, &up, &node.actions);
+    }
+    node_call(node_group(2), -1);
+    node.core->now += 2 * SECOND;
+    node.core->link[1].heard_at = node.core->now;
+    node.core->now += 9 * SECOND;
+    assert_true(td_health_silence(node.core, 2) > td_health_silence(node.core, 1));
+    assert_true(blocked());
+    assert_string_equal(text, "node 1 has been silent for 5 s");
+    node_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -142,6 +163,7 @@ int main(void)
         cmocka_unit_test(other_missing_ranks_are_counted),
         cmocka_unit_test(a_node_that_is_down_is_named_with_the_reason),
         cmocka_unit_test(a_node_that_is_silent_is_named),
+        cmocka_unit_test(a_silent_node_of_the_group_is_named_and_not_its_rank),
         cmocka_unit_test(a_relayed_node_that_is_silent_is_not_counted_as_a_peer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
