@@ -367,8 +367,8 @@ class Emulation(unittest.TestCase):
             self.assertEqual(max(n["fifo_max"] for n in nodes), 2)
             sent[count] = sum(l["bytes"] for n in nodes for l in n["links"])
         # 16 x 15 pairs, 32 hops from each node to all others; the small calls come on top, of which control messages
-        # carry a few if a daemon has just started
-        self.assertAlmostEqual(sent[1 << 18] - sent[1 << 14], 16 * 32 * ((1 << 20) - (1 << 16)), delta=1 << 16)
+        # carry a few if a daemon has just started: less than half a packet
+        self.assertAlmostEqual(sent[1 << 18] - sent[1 << 14], 16 * 32 * ((1 << 20) - (1 << 16)), delta=1 << 13)
 
     def test_links_carry_their_rate_and_no_more(self):
         rate = 500000  # 36 of them are what the busiest of machines can carry

@@ -35,8 +35,7 @@ static void collect(struct td_core *core, uint32_t except, uint8_t *bits)
     }
 }
 
-/* collect_stopped writes the nodes that are not up, and that have said goodbye. It returns false if
- * there is none. */
+/* collect_stopped writes the nodes that have said goodbye and are not up. False: no node has. */
 static bool collect_stopped(struct td_core *core, uint32_t except, const uint8_t *up, uint8_t *bits)
 {
     uint32_t nodes = core->options.topology.nodes;

@@ -9,54 +9,45 @@
 
 #include "config_text.h"
 
-/* struct telling: who is told of files, and how many there were. */
-struct telling {
+/* struct hearer: `tell` is called for each file that cannot be read. */
+struct hearer {
     void (*tell)(void *user, const char *path, const char *why);
     void *user;
-    unsigned count;
 };
 
-static void note(struct telling *t, const char *path, int error)
-{
-    t->tell(t->user, path, strerror(error));
-    t->count++;
-}
-
-static void try_file(struct telling *t, const char *path)
+static void try_file(const struct hearer *h, const char *path)
 {
     FILE *f = fopen(path, "re");
     if (f)
         fclose(f);
     else
-        note(t, path, errno);
+        h->tell(h->user, path, strerror(errno));
 }
 
-static void try_drop_ins(struct telling *t, const char *file)
+static void try_drop_ins(const struct hearer *h, const char *file)
 {
     char folder[512], path[1024];
     struct dirent **entries = NULL;
     snprintf(folder, sizeof folder, "%s.d", file);
     int count = scandir(folder, &entries, td_config_is_drop_in, alphasort);
     if (count < 0 && errno != ENOENT)
-        note(t, folder, errno);
+        h->tell(h->user, folder, strerror(errno));
     for (int i = 0; i < count; i++) {
         snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);
-        try_file(t, path);
+        try_file(h, path);
         free(entries[i]);
     }
     free(entries);
 }
 
-unsigned td_config_unreadable(const struct td_config *config, const char *file,
-                              void (*tell)(void *user, const char *path, const char *why),
-                              void *user)
+void td_config_unreadable(const struct td_config *config, const char *file,
+                          void (*tell)(void *user, const char *path, const char *why), void *user)
 {
-    struct telling t = {.tell = tell, .user = user};
-    try_file(&t, file);
-    try_drop_ins(&t, file);
+    const struct hearer h = {.tell = tell, .user = user};
+    try_file(&h, file);
+    try_drop_ins(&h, file);
     if (config->key_file[0])
-        try_file(&t, config->key_file);
+        try_file(&h, config->key_file);
     if (config->peers_file[0])
-        try_file(&t, config->peers_file);
-    return t.count;
+        try_file(&h, config->peers_file);
 }

@@ -8,9 +8,8 @@
 
 /* td_config_unreadable calls `tell` for each file that this process cannot read, with its path and
  * the reason: FILE, the directory FILE.d, its drop-ins, and the files of keys as far as `config`,
- * which td_config_load has read or tried to read, names them. It returns their number. */
-unsigned td_config_unreadable(const struct td_config *config, const char *file,
-                              void (*tell)(void *user, const char *path, const char *why),
-                              void *user);
+ * which td_config_load has read or tried to read, names them. */
+void td_config_unreadable(const struct td_config *config, const char *file,
+                          void (*tell)(void *user, const char *path, const char *why), void *user);
 
 #endif

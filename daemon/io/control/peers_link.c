@@ -442,12 +442,11 @@ static void end(struct td_peer *p, const char *text, unsigned after_ms, bool ref
         return;
     snprintf(p->text, sizeof p->text, "%s (%.100s)", text,
              p->peers->loop->config->endpoints[p->node]);
-    bool wanted = p->goodbye; /* somebody has stopped the daemon there */
     if (was_up && p->peers->loop->stopping)
         td_log_rated_with(&p->log, td_loop_now(), TD_LOG_INFO, &about,
                           "link to node %u has ended, as this daemon stops", p->node);
     else if (was_up)
-        td_log_rated_with(&p->log, td_loop_now(), wanted ? TD_LOG_INFO : TD_LOG_WARNING, &about,
+        td_log_rated_with(&p->log, td_loop_now(), p->goodbye ? TD_LOG_INFO : TD_LOG_WARNING, &about,
                           "link to node %u is down: %s", p->node, p->text);
     else if (!p->told_down && !p->refusal[0])
         td_log_rated_with(&p->log, td_loop_now(), TD_LOG_INFO, &about,
