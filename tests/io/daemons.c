@@ -26,6 +26,19 @@ char status_line[400];
 bool (*cabled)(uint32_t from, uint32_t to);
 static int notify_fd = -1;
 
+int descriptors_of(pid_t pid)
+{
+    char path[64];
+    int count = 0;
+    snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
+    DIR *d = opendir(path);
+    assert_non_null(d);
+    while (readdir(d))
+        count++;
+    closedir(d);
+    return count;
+}
+
 double seconds(void)
 {
     struct timespec t;

@@ -32,6 +32,8 @@ extern unsigned base_port;
 extern bool (*cabled)(uint32_t from, uint32_t to);
 
 double seconds(void);
+/* descriptors_of counts the open descriptors of a process. */
+int descriptors_of(pid_t pid);
 
 /* start starts `count` daemons with the configuration `more` and waits until they serve; at most
  * TORUS_TEST_NODES, on the fabric TORUS_TEST_FABRIC, with [node] segments as in TORUS_TEST_SEGMENTS

@@ -4,7 +4,6 @@
 #include "raw.h"
 
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <fcntl.h>
 #include <linux/fuse.h>
 #include <netinet/in.h>
@@ -256,19 +255,6 @@ static void get_in(void)
     close(raw_greeted());
 }
 
-static int descriptors_of_daemon(void)
-{
-    char path[64];
-    int count = 0;
-    snprintf(path, sizeof path, "/proc/%d/fd", (int)daemon_pid[0]);
-    DIR *d = opendir(path);
-    assert_non_null(d);
-    while (readdir(d))
-        count++;
-    closedir(d);
-    return count;
-}
-
 static void needs_root(void)
 {
     if (geteuid() != 0)
@@ -282,12 +268,13 @@ static void silent_connections_of_one_user_lock_nobody_out(void **state)
     needs_root();
     start(1, "");
     assert_int_equal(chmod(folder, 0755), 0);
-    int before = descriptors_of_daemon();
+    int before = descriptors_of(daemon_pid[0]);
     pid_t pid = as_user(NOBODY, open_silent, silent);
     expect_service(); /* of root */
     end_user(as_user(SOMEBODY, get_in, other), other);
-    assert_in_range(descriptors_of_daemon(), before, before + 1470); /* 720 pairs, and the pipe's */
-    for (double end = seconds() + 15; descriptors_of_daemon() > before + 10;) { /* no HELLO */
+    assert_in_range(descriptors_of(daemon_pid[0]), before,
+                    before + 1470); /* 720 pairs, and the pipe's */
+    for (double end = seconds() + 15; descriptors_of(daemon_pid[0]) > before + 10;) { /* no HELLO */
         assert_true(seconds() < end);
         poll(NULL, 0, 50);
     }

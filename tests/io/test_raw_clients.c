@@ -3,7 +3,6 @@
  * requests, and to more connections than it has descriptors for. */
 #include "raw.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
@@ -119,19 +118,6 @@ static int try_open(torus_context **c, char *why, size_t why_bytes)
     return error;
 }
 
-static int count_descriptors(pid_t pid)
-{
-    char path[64];
-    int count = 0;
-    snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
-    DIR *d = opendir(path);
-    assert_non_null(d);
-    while (readdir(d))
-        count++;
-    closedir(d);
-    return count;
-}
-
 static void clients_are_refused_while_descriptors_lack(void **state)
 {
     (void)state;
@@ -148,7 +134,7 @@ static void clients_are_refused_while_descriptors_lack(void **state)
         assert_int_equal(send(fd[count], bytes, size, 0), size);
         while (!(served = readable(fd[count], 10)) && !logged(0, "cannot accept new clients"))
             continue;
-        with_one = with_one ? with_one : count_descriptors(daemon_pid[0]);
+        with_one = with_one ? with_one : descriptors_of(daemon_pid[0]);
     }
     assert_true(count > 10);
     assert_true(raw_reply(fd[count - 1], &reply)); /* after a pause */
@@ -188,7 +174,7 @@ static void clients_are_refused_while_descriptors_lack(void **state)
             torus_close(c);
     } while (error == TORUS_ERR_BUSY);
     assert_int_equal(error, TORUS_OK);
-    while (count_descriptors(daemon_pid[0]) > with_one) /* the refused connections end, too */
+    while (descriptors_of(daemon_pid[0]) > with_one) /* the refused connections end, too */
         usleep(1000);
     torus_close(c);
     assert_int_equal(logged(0, "cannot accept new clients"), 1);
