@@ -22,6 +22,9 @@ import subprocess
 import sys
 
 SECONDS = 100
+# Under direct modex Open MPI 4.1.4 fails in MPI_Init now and then, also alone and without collectives of others (8 of
+# 100 starts of four ranks): a rank asks for what another one has not published yet. It is started again then.
+RACE, STARTS = "PML add procs failed", 10
 
 
 def pairs(items):
@@ -77,6 +80,18 @@ def judge(arguments, output):
     return wrong
 
 
+def run(command, environment, has_race):
+    """Runs a command, again if Open MPI has lost its own race."""
+    start = 1
+    while True:
+        done = subprocess.run(command, env=environment, timeout=SECONDS, text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, check=False)
+        if not has_race or done.returncode == 0 or RACE not in done.stdout or start == STARTS:
+            return done
+        print(f"start {start}: Open MPI has lost its own race ({RACE}); again", flush=True)
+        start += 1
+
+
 def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("torusctl")
@@ -115,8 +130,7 @@ def main():
     if not shutil.which("mpirun"):
         sys.exit("run.py: mpirun is missing: install openmpi-bin")
     try:
-        done = subprocess.run(command, env=environment, timeout=SECONDS, text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        done = run(command, environment, "pmix_base_async_modex=1" in arguments.mca)
     except subprocess.TimeoutExpired as late:
         sys.exit(f"run.py: no end after {SECONDS} s: {' '.join(command)}\n"
                  f"{(late.stdout or b'').decode(errors='replace')}")
