@@ -327,7 +327,7 @@ static void daemon_with_other_settings_is_refused_in_one_line(void **state)
     start_daemon(1);
     wait_ready(1);
     wait_logged(0, "rejected the handshake of node 1: [limits] progress_timeout is");
-    wait_logged(1, "node 0: it rejected the handshake");
+    wait_logged(1, "node 0: it rejected the handshake: [limits] progress_timeout is");
     torus_close(open_at(0)); /* all other messages are in the log */
     assert_int_equal(logged(0, "rejected the handshake of"), 1); /* of two handshakes */
     assert_int_equal(logged(1, "it rejected the handshake"), 1);
@@ -467,6 +467,41 @@ static void strangers_at_the_port_for_packets_wait_while_descriptors_lack(void *
     stop();
 }
 
+/* misaddress writes a port where nothing listens into the configuration of a node, for another. */
+static void misaddress(uint32_t node, uint32_t other)
+{
+    char path[128], right[64], text[4096];
+    snprintf(path, sizeof path, "%s/c%u", folder, node);
+    snprintf(right, sizeof right, "tcp://127.0.0.1:%u\n", base_port + 2 * other);
+    FILE *f = fopen(path, "r+");
+    assert_non_null(f);
+    text[fread(text, 1, sizeof text - 1, f)] = '\0';
+    char *port = strstr(text, right);
+    assert_non_null(port);
+    port += strlen("tcp://127.0.0.1:");
+    memset(port, '0', strcspn(port, "\n"));
+    port[strcspn(port, "\n") - 1] = '1';
+    rewind(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+static void wrong_port_of_a_daemon_that_runs_is_told_as_such(void **state)
+{
+    (void)state;
+    wants_tcp = true;
+    prepare(2);
+    write_config(0, "");
+    misaddress(0, 1);
+    write_config(1, "");
+    start_daemon(0);
+    wait_logged(0, "no link to node 1 yet: connection refused");
+    start_daemon(1);
+    wait_logged(0, "node 1: its daemon runs, but not at this address");
+    assert_int_equal(logged(1, "not at this address"), 0);
+    stop();
+}
+
 /* listener_at takes the place of a daemon's bulk listener. */
 static int listener_at(uint32_t node)
 {
@@ -539,6 +574,7 @@ int main(void)
         cmocka_unit_test_teardown(forked_child_is_refused, clean_up),
         cmocka_unit_test_teardown(strangers_at_the_port_for_packets_wait_while_descriptors_lack,
                                   clean_up),
+        cmocka_unit_test_teardown(wrong_port_of_a_daemon_that_runs_is_told_as_such, clean_up),
         cmocka_unit_test_teardown(peers_without_a_way_for_packets_try_at_leisure, clean_up),
         cmocka_unit_test_teardown(clients_that_come_and_go_leave_nothing, clean_up),
     };

@@ -10,6 +10,7 @@ import unittest
 
 CTL = os.path.abspath(sys.argv.pop(1))
 LATE = os.path.abspath(sys.argv.pop(1))
+CALLER = os.path.join(os.path.dirname(CTL), "caller")
 STRAGGLE = os.path.abspath(sys.argv.pop(1))
 DEADLINE_S = 60
 CALLS = ["allreduce(sum, double, 1)", "scan(sum, double, 1000)", "gather(double, 1000, root 1)",
@@ -207,11 +208,10 @@ class Operations(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_a_job_that_has_lost_a_node_is_broken_and_not_forming(self):
-        caller = os.path.join(os.path.dirname(CTL), "caller")
         process = subprocess.Popen([CTL, "emulate", "1x3", "--", "sh", "-c", f"""
-            [ $TORUS_RANK = 0 ] && exec {caller}
+            [ $TORUS_RANK = 0 ] && exec {CALLER}
             mkfifo ${{TORUS_SOCKET%/*}}/never$TORUS_RANK
-            {caller} 0<>${{TORUS_SOCKET%/*}}/never$TORUS_RANK | sed -u "s|$| $TORUS_SOCKET|" """],
+            {CALLER} 0<>${{TORUS_SOCKET%/*}}/never$TORUS_RANK | sed -u "s|$| $TORUS_SOCKET|" """],
                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
@@ -252,13 +252,12 @@ class Operations(unittest.TestCase):
         self.assertRegex(done.stdout, "the others waited most for rank 0 on node 0, process [1-9]")
 
     def test_why_names_all_ranks_of_its_sentence(self):
-        caller = os.path.join(os.path.dirname(CTL), "caller")
         process = subprocess.Popen([CTL, "emulate", "1x2", "--ranks", "4", "--", "sh", "-c", f"""
             echo $TORUS_JOB $TORUS_SOCKET
             case $TORUS_RANK in
-            0 | 2) echo go | exec {caller} 100 ;;
+            0 | 2) echo go | exec {CALLER} 100 ;;
             *) mkfifo ${{TORUS_SOCKET%/*}}/never$TORUS_RANK
-               exec {caller} 0<>${{TORUS_SOCKET%/*}}/never$TORUS_RANK ;;
+               exec {CALLER} 0<>${{TORUS_SOCKET%/*}}/never$TORUS_RANK ;;
             esac"""], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
@@ -311,6 +310,17 @@ class Operations(unittest.TestCase):
                                         f"{os.getuid()} on node 0"), ranks)
             self.assertGreaterEqual(said.count(": a test\n"), ranks)
 
+    def test_a_job_without_a_call_has_nothing_to_cancel(self):
+        done = subprocess.run([CTL, "emulate", "1x1", "--ranks", "1", "--", "sh", "-c", f"""
+            mkfifo ${{TORUS_SOCKET%/*}}/never
+            {CALLER} 0<>${{TORUS_SOCKET%/*}}/never &
+            until {CTL} jobs | grep -q $TORUS_JOB; do sleep 0.1; done
+            {CTL} cancel $TORUS_JOB --timeout 60 2>&1
+            echo code $?
+            kill $!"""], capture_output=True, text=True, timeout=DEADLINE_S)
+        self.assertRegex(done.stdout, "no call of job [^ ]+ was in flight, so nothing was cancelled")
+        self.assertIn("code 1\n", done.stdout)
+
     def test_a_cancellation_is_not_watched(self):
         code, _, error = self.cancel("/nowhere", "job", "--watch")
         self.assertEqual(code, 2)
@@ -324,7 +334,7 @@ class Operations(unittest.TestCase):
             {CTL} cancel long --timeout 60
             wait $! || true"""], capture_output=True, text=True, timeout=DEADLINE_S)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("cancelled 0 operations and 1 join\n", done.stdout)
+        self.assertIn("cancelled 1 join\n", done.stdout)
         self.assertIn("the join of job long was cancelled by user", done.stdout)
 
     def test_a_job_that_forms_is_listed_once_on_each_node(self):

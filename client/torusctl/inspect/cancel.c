@@ -18,7 +18,8 @@ struct wish {
     const char *job, *operation, *group, *user, *why; /* NULL: not given */
     json_int_t owner;
     uint64_t number, instance;
-    bool *ask; /* [nodes] */
+    bool *ask;     /* [nodes] */
+    int64_t ended; /* calls and joins that ended, summed over the nodes */
 };
 
 static int fail(const char *text)
@@ -127,10 +128,11 @@ static void report(const struct ins_machine *m, const struct ins_choices *o, con
         ins_end(m, all);
         return;
     }
-    printf("job %s of user %lld: cancelled %d operation%s", w->job, (long long)w->owner,
-           operations - left, operations - left == 1 ? "" : "s");
+    printf("job %s of user %lld: cancelled", w->job, (long long)w->owner);
+    if (operations || !joins)
+        printf(" %d operation%s", operations - left, operations - left == 1 ? "" : "s");
     if (joins)
-        printf(" and %lld join%s", (long long)joins, joins == 1 ? "" : "s");
+        printf("%s %lld join%s", operations ? " and" : "", (long long)joins, joins == 1 ? "" : "s");
     putchar('\n');
     if (left)
         printf("! %d operation%s still in flight: an operation that makes progress completes\n",
@@ -169,7 +171,8 @@ static bool tell(struct ins_machine *m, struct wish *w, char *text, size_t bytes
         w->ask[n] = !m->here || n == torus_node(m->c);
     for (size_t i = 0; i < json_array_size(m->silent); i++)
         w->ask[ins_number(json_array_get(m->silent, i), "node")] = false;
-    return ins_end_calls(m, w->ask, &end, text, bytes) >= 0;
+    w->ended = ins_end_calls(m, w->ask, &end, text, bytes);
+    return w->ended >= 0;
 }
 
 /* end_jobs ends what the wish says, with the jobs and groups of the machine. It returns the exit
@@ -189,6 +192,15 @@ static int end_jobs(struct ins_machine *m, const struct ins_choices *o, struct w
     if (!is_possible(w, found, operations, several, text, sizeof text) ||
         !tell(m, w, text, sizeof text))
         return fail(text);
+    if (operations + joins == 0 && w->ended == 0) {
+        snprintf(text, sizeof text,
+                 "no call of job %s was in flight, so nothing was cancelled: cancel during a call, "
+                 "or end its processes (torusctl status lists them)",
+                 w->job);
+        return fail(text);
+    }
+    if (operations == 0 && joins == 0) /* it began after the nodes were asked for their calls */
+        operations = 1;
     if (operations)
         left = wait_end(m, w);
     report(m, o, w, operations, left < 0 ? 0 : left, joins);

@@ -102,6 +102,8 @@ static bool answers(const struct report *r, uint32_t node)
 /* advice_for returns what to do about a dead link, by its reason; NULL: it says too little. */
 static const char *advice_for(const char *why)
 {
+    if (strstr(why, "its daemon runs"))
+        return "write the address and port of the other daemon's listen into [peers] here";
     if (strstr(why, "refused"))
         return "start torusd there; both ports must be open: the one of listen and the next";
     if (strstr(why, "use the same value") || strstr(why, " differ") || strstr(why, "shape is"))

@@ -31,9 +31,10 @@ size_t td_peers_encode_handshake(const struct td_handshake *g, uint8_t *bytes, s
 }
 
 /* struct verdict: the rejection of a handshake. The log has `full`. The other end learns only
- * `told`, which says nothing about this daemon's settings. */
+ * `told`, which says nothing about this daemon's settings. A peer that has proved its place by its
+ * key learns `full` if settings differ (`open`). */
 struct verdict {
-    bool rejected, busy;
+    bool rejected, busy, open;
     char full[200];
     const char *told;
 };
@@ -137,7 +138,9 @@ static struct verdict judge_control(struct td_peers *peers, const struct td_hand
             "its streams are not protected as [security] of node %u demands: run the same "
             "release, with the same kind of endpoints",
             peers->loop->config->node);
-    return compare_settings(peers, g);
+    v = compare_settings(peers, g);
+    v.open = peers->security->keyed;
+    return v;
 }
 
 /* log_rejection logs each reason once, because the other end retries; the repetitions are counted.
@@ -157,8 +160,10 @@ static void log_rejection(struct td_peers *peers, uint32_t node, const char *add
 static struct td_handshake make_answer(struct td_peers *peers, const struct td_handshake *g,
                                        const struct verdict *v)
 {
-    struct td_handshake a = {
-        .major = TD_WIRE_PEER_MAJOR, .minor = TD_WIRE_PEER_MINOR, .busy = v->busy, .text = v->told};
+    struct td_handshake a = {.major = TD_WIRE_PEER_MAJOR,
+                             .minor = TD_WIRE_PEER_MINOR,
+                             .busy = v->busy,
+                             .text = v->open ? v->full : v->told};
     if (!v->rejected)
         a = td_peers_handshake(peers);
     a.terms = (struct td_term_list){0};

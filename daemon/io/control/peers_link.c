@@ -219,12 +219,27 @@ static void end_handshake(struct td_peer *p, const char *text, bool certain)
     td_peer_end(p, text, 0);
 }
 
+/* refused ends an attempt that the peer's host refused. A daemon that never was reached but is
+ * connected to this one listens somewhere else. */
+static void refused(struct td_peer *p)
+{
+    static const char elsewhere[] = "its daemon runs, but not at this address: correct [peers] "
+                                    "here, or listen there";
+    if (!p->in || p->up_at) {
+        td_peer_refused(p, "connection refused");
+        return;
+    }
+    if (strncmp(p->text, elsewhere, strlen(elsewhere)) != 0)
+        complain(p, elsewhere);
+    td_peer_refused(p, elsewhere);
+}
+
 static void on_probed(void *user, int error)
 {
     struct td_peer *p = user;
     p->probe = NULL;
     if (error == UV_ECONNREFUSED)
-        td_peer_refused(p, "connection refused");
+        refused(p);
     else
         td_peer_end(p, error ? uv_strerror(error) : "the connection was closed", 0);
 }
@@ -425,8 +440,8 @@ static void end(struct td_peer *p, const char *text, unsigned after_ms, bool ref
     if (p->up && td_loop_now() - p->up_at >= STEADY_NS)
         p->retry_ms = RETRY_MS; /* otherwise it could fail again and again without a pause */
     bool was_up = p->up, other = strncmp(p->text, text, strlen(text)) != 0;
-    bool news =
-        p->unacknowledged.first || (refused && !p->told_refused) || (p->refusal[0] && other);
+    bool news = p->unacknowledged.first || (refused && (!p->told_refused || other)) ||
+                (p->refusal[0] && other);
     p->up = false;
     p->peers->up -= was_up;
     close_connections(p);
