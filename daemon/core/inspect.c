@@ -397,8 +397,11 @@ static void wait_row(struct td_page *p, uint64_t instance, const struct td_wait 
                                            .kind = w->kind,
                                            .pid = w->pid,
                                            .last = w->last,
-                                           .waited_ns = w->ns,
-                                           .longest_ns = w->longest_ns};
+                                           .waited_ns = w->silent ? 0 : w->ns,
+                                           .longest_ns = w->silent ? 0 : w->longest_ns,
+                                           .silent_node = w->silent,
+                                           .silent_ns = w->silent ? w->ns : 0,
+                                           .silent_longest_ns = w->silent ? w->longest_ns : 0};
 }
 
 /* list_segment_waits lists the sums of a group's segment that is not closed. */

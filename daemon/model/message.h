@@ -188,6 +188,10 @@ struct td_message_arrive {
     bool no_room;                      /* some node below has no scratch memory for it */
     struct td_survey survey;           /* sum over the ranks below; zero without counts by rank */
     uint32_t last; /* the rank below that arrived last, plus 1; 0: unknown. For people */
+    /* For people: node silent_node - 1 was silent until shortly before the last arrival became
+     * known, and the silence had begun silent_ns before. 0: no silence has delayed it */
+    uint32_t silent_node;
+    uint64_t silent_ns;
     struct td_message_payload
         payload; /* contributions of the ranks below. In an action the slice holds it */
 };
@@ -199,7 +203,9 @@ struct td_message_report {
 
 /* Parent > child: all ranks have arrived; the operation runs. */
 struct td_message_release {
-    uint32_t last; /* the rank that arrived last, plus 1; 0: unknown. For people */
+    uint32_t last;        /* the rank that arrived last, plus 1; 0: unknown. For people */
+    uint32_t silent_node; /* as in td_message_arrive */
+    uint64_t silent_ns;
     struct td_message_payload payload; /* the combined result. In an action the slice holds it */
 };
 
@@ -317,7 +323,9 @@ struct td_message_flood {
     bool is_backward;          /* the block travels against the order of the ring */
     uint32_t hops;             /* that the block has travelled in the ring, this one included */
     struct td_witness witness; /* the sender's call */
-    uint32_t last; /* the rank that arrived last, as the sender knows, plus 1; 0: unknown */
+    uint32_t last;        /* the rank that arrived last, as the sender knows, plus 1; 0: unknown */
+    uint32_t silent_node; /* as in td_message_arrive */
+    uint64_t silent_ns;
     struct td_message_payload payload; /* the block */
 };
 

@@ -292,11 +292,14 @@ struct td_row_record {
     uint64_t died_pid;
 };
 
-/* struct td_row_wait: what the ranks of this node waited for a rank (core/membership/waits.h). */
+/* struct td_row_wait: what the ranks of this node waited for a rank (core/membership/waits.h), or
+ * while that rank could not be heard because a node was silent. */
 struct td_row_wait {
     uint64_t instance; /* of the job */
     uint32_t rank, node, kind;
     uint64_t pid, last, waited_ns, longest_ns;
+    uint32_t silent_node; /* plus 1; 0: no node was, and the next two are 0 */
+    uint64_t silent_ns, silent_longest_ns;
 };
 
 struct td_row_router {

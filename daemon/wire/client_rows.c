@@ -80,6 +80,9 @@ static void put_wait(const struct td_row_wait *r, Torus__Client__RowWait *m)
     m->last = r->last;
     m->waited_ns = r->waited_ns;
     m->longest_ns = r->longest_ns;
+    m->silent_node = r->silent_node;
+    m->silent_ns = r->silent_ns;
+    m->silent_longest_ns = r->silent_longest_ns;
 }
 
 static void put_link(const struct td_row_link *r, Torus__Client__RowLink *m)
@@ -315,7 +318,10 @@ static void get_wait(const Torus__Client__RowWait *m, struct td_row_wait *r)
                               .pid = m->pid,
                               .last = m->last,
                               .waited_ns = m->waited_ns,
-                              .longest_ns = m->longest_ns};
+                              .longest_ns = m->longest_ns,
+                              .silent_node = m->silent_node,
+                              .silent_ns = m->silent_ns,
+                              .silent_longest_ns = m->silent_longest_ns};
 }
 
 static bool get_link(const Torus__Client__RowLink *m, struct td_row_link *r)

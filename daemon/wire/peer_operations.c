@@ -12,6 +12,8 @@ void td_wire_put_arrive(const struct td_message_arrive *f, struct td_wire_form *
     m->no_room = f->no_room;
     m->survey = td_wire_put_survey(&f->survey, &form->survey);
     m->last = f->last;
+    m->silent_node = f->silent_node;
+    m->silent_ns = f->silent_ns;
     m->payload = td_wire_put_payload(&f->payload);
 }
 
@@ -19,6 +21,8 @@ bool td_wire_get_arrive(const Torus__Peer__Arrive *m, struct td_message_arrive *
 {
     f->no_room = m->no_room;
     f->last = m->last;
+    f->silent_node = m->silent_node;
+    f->silent_ns = m->silent_ns;
     td_wire_get_survey(m->survey, &f->survey);
     return td_wire_get_witness(m->least, &f->least) &&
            td_wire_get_witness(m->greatest, &f->greatest) &&
@@ -40,12 +44,16 @@ void td_wire_put_release(const struct td_message_release *f, struct td_wire_form
 {
     Torus__Peer__Release *m = &form->release;
     m->last = f->last;
+    m->silent_node = f->silent_node;
+    m->silent_ns = f->silent_ns;
     m->payload = td_wire_put_payload(&f->payload);
 }
 
 bool td_wire_get_release(const Torus__Peer__Release *m, struct td_message_release *f)
 {
     f->last = m->last;
+    f->silent_node = m->silent_node;
+    f->silent_ns = m->silent_ns;
     return td_wire_get_payload(&m->payload, &f->payload);
 }
 
@@ -122,6 +130,8 @@ void td_wire_put_flood(const struct td_message_flood *f, struct td_wire_form *fo
     m->hops = f->hops;
     m->witness = td_wire_put_witness(&f->witness, &form->witness[0]);
     m->last = f->last;
+    m->silent_node = f->silent_node;
+    m->silent_ns = f->silent_ns;
     m->payload = td_wire_put_payload(&f->payload);
 }
 
@@ -131,6 +141,8 @@ bool td_wire_get_flood(const Torus__Peer__Flood *m, struct td_message_flood *f)
     f->is_backward = m->is_backward;
     f->hops = m->hops;
     f->last = m->last;
+    f->silent_node = m->silent_node;
+    f->silent_ns = m->silent_ns;
     return td_wire_get_witness(m->witness, &f->witness) &&
            td_wire_get_payload(&m->payload, &f->payload);
 }

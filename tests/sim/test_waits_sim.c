@@ -11,6 +11,7 @@
 
 #include "job.h"
 #include "seeds.h"
+#include "sim/disturbances.h"
 
 enum { RANKS = 8, CALLS = 10, LATE_RANK = 5, NODES_MAX = 8 };
 #define LATE_NS ((td_time)200000000)
@@ -23,7 +24,7 @@ static const struct td_call sum = {
 
 /* What all nodes together know of the job. */
 static struct {
-    uint64_t ns[RANKS][TD_KIND_MAX], last[RANKS][TD_KIND_MAX], pid[RANKS];
+    uint64_t ns[RANKS][TD_KIND_MAX], last[RANKS][TD_KIND_MAX], pid[RANKS], silent_ns;
     uint32_t node[RANKS], records, over;
     td_err error;
     uint32_t deaths, died_rank;
@@ -43,6 +44,8 @@ static void look(const struct td_status_row *row)
             return;
         seen.ns[w->rank][w->kind] += w->waited_ns;
         seen.last[w->rank][w->kind] += w->last;
+        seen.silent_ns += w->silent_ns;
+        CHECK(w->silent_node ? w->silent_ns && !w->waited_ns : !w->silent_ns);
         seen.node[w->rank] = w->node;
         if (w->pid)
             seen.pid[w->rank] = w->pid;
@@ -190,6 +193,37 @@ static void late_rank_is_charged_with_the_waiting_of_all_others(void **unused)
 {
     (void)unused;
     seeds_run(late_rank, 48, 12, 400);
+}
+
+/* All ranks call while a node is cut off for 3 s: no rank is late. */
+static void silence(uint64_t seed)
+{
+    static const char *const shapes[] = {"8", "2x2", "4", "2x4"};
+    bool set[NODES_MAX] = {false};
+    struct td_sim *sim = begin(shapes[seed / 2 % 4], seed);
+    job_call_all(&job, &barrier, 0, false);
+    job_settle(&job);
+    td_sim_run(sim, 2 * SECOND);
+    set[job.rank[td_sim_random(sim, RANKS)].node] = true;
+    td_sim_partition(sim, set, seed % 3 == 0);
+    job_call_all(&job, &barrier, 0, false);
+    td_sim_run(sim, 3 * SECOND);
+    td_sim_heal(sim);
+    job_settle(&job);
+    job_expect_all(&job, TD_OK, NULL);
+    ask(sim, TD_STATUS_WAITS);
+    uint64_t charged = 0;
+    for (uint32_t r = 0; r < RANKS; r++)
+        charged += seen.ns[r][TD_KIND_BARRIER];
+    EXPECT(charged < SECOND, "%llu ns are charged to ranks", (unsigned long long)charged);
+    EXPECT(seen.silent_ns > 3 * SECOND, "%llu ns of silence", (unsigned long long)seen.silent_ns);
+    job_world_end(sim);
+}
+
+static void waiting_in_a_silence_is_charged_to_no_rank(void **unused)
+{
+    (void)unused;
+    seeds_run(silence, 48, 12, 400);
 }
 
 static void dead_rank(uint64_t seed)
@@ -364,6 +398,7 @@ static void records_of_many_jobs_are_bounded(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(waiting_in_a_silence_is_charged_to_no_rank),
         cmocka_unit_test(late_rank_is_charged_with_the_waiting_of_all_others),
         cmocka_unit_test(record_outlives_the_rank_and_the_job),
         cmocka_unit_test(time_before_the_request_counts),

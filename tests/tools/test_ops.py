@@ -2,6 +2,7 @@
 """torusctl ops and stragglers with ranks that wait for one rank."""
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -152,6 +153,35 @@ class Operations(unittest.TestCase):
             self.assertEqual({o["kind"] for o in found}, set(CALLS))
             ages = [o["age_ns"] for o in found]
             self.assertEqual(ages, sorted(ages, reverse=True))
+
+    def test_the_silence_of_a_node_is_charged_to_the_node_and_not_to_its_rank(self):
+        """The daemon of rank 0 is stopped when that rank calls. The others wait for the daemon."""
+        process = subprocess.Popen([CTL, "emulate", "1x2", "--ranks", "3", "--", "sh", "-c",
+                                    f"{LATE} && [ $TORUS_RANK = 0 ] && {CTL} stragglers --json && {CTL} why"],
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.stdin.close)
+        folder = os.path.dirname(process.stdout.readline().split()[-1])
+        self.until(folder + "/s1", lambda all: len(all) == 4 and
+                   {tuple(o["missing"]) for o in all} == {(0,)})
+        [daemon] = [int(p) for p in subprocess.run(["pgrep", "-f", f"{folder}/c0( |$)"],
+                                                   capture_output=True, text=True).stdout.split()]
+        os.kill(daemon, signal.SIGSTOP)
+        process.stdin.close()  # rank 0 calls
+        silent_ns = 0
+        try:
+            while silent_ns < 2e9:
+                done = json.loads(self.ops(folder + "/s1", "--json", "--timeout", "0.1"))
+                silent_ns = max([s.get("silent_ns", 0) for s in done["silent"] if s["node"] == 0], default=0)
+        finally:
+            os.kill(daemon, signal.SIGCONT)
+        text = re.sub(r"(?m)^\[0\] ", "", process.stdout.read())
+        self.assertIn("node 0 was silent, up to ", text)
+        [silence] = json.JSONDecoder().raw_decode(text[text.index("{"):])[0]["silences"]
+        self.assertEqual(silence["node"], 0)
+        self.assertGreater(silence["longest_ns"], silent_ns - 5e8)
 
     def test_nodes_that_do_not_answer_are_listed_in_time(self):
         process, socket = self.waiting("1x4", 4, "direct")

@@ -362,7 +362,10 @@ static struct td_status_row some_row(void)
                                           .pid = wide(),
                                           .last = wide(),
                                           .waited_ns = wide(),
-                                          .longest_ns = wide()};
+                                          .longest_ns = wide(),
+                                          .silent_node = wide32(),
+                                          .silent_ns = wide(),
+                                          .silent_longest_ns = wide()};
         break;
     case TD_ROW_LINK:
         row.u.link = (struct td_row_link){.neighbour = wide32(),

@@ -78,10 +78,11 @@ static const struct field of_refuse[] = {F(refuse, token), FAILURE(refuse, error
 static const struct field of_members[] = {
     F(members, uid),   NAME(members, name), F(members, size),  F(members, is_last_piece),
     F(members, minor), F(members, epoch),   RUNS(members, run)};
-static const struct field of_arrive[] = {F(arrive, least),   F(arrive, greatest),
-                                         F(arrive, no_room), F(arrive, survey),
-                                         F(arrive, last),    PAYLOAD(arrive, payload)};
-static const struct field of_release[] = {F(release, last), PAYLOAD(release, payload)};
+static const struct field of_arrive[] = {
+    F(arrive, least), F(arrive, greatest),    F(arrive, no_room),   F(arrive, survey),
+    F(arrive, last),  F(arrive, silent_node), F(arrive, silent_ns), PAYLOAD(arrive, payload)};
+static const struct field of_release[] = {F(release, last), F(release, silent_node),
+                                          F(release, silent_ns), PAYLOAD(release, payload)};
 static const struct field of_waiting[] = {BITMAP(waiting, arrived, TD_BITMAP_BYTES_MAX),
                                           F(waiting, reply_requested)};
 static const struct field of_appeal[] = {FAILURE(appeal, error), TEXT(appeal, text),
@@ -113,9 +114,9 @@ static const struct field of_end_calls[] = {
     F(end_calls, ticket), F(end_calls, user),     NAME(end_calls, job), F(end_calls, owner),
     F(end_calls, all),    F(end_calls, instance), F(end_calls, number), TEXT(end_calls, why)};
 static const struct field of_goodbye[] = {F(goodbye, incarnation)};
-static const struct field of_flood[] = {F(flood, ring), F(flood, is_backward),
-                                        F(flood, hops), F(flood, witness),
-                                        F(flood, last), PAYLOAD(flood, payload)};
+static const struct field of_flood[] = {
+    F(flood, ring), F(flood, is_backward), F(flood, hops),      F(flood, witness),
+    F(flood, last), F(flood, silent_node), F(flood, silent_ns), PAYLOAD(flood, payload)};
 static const struct field of_shrink_ask[] = {
     F(shrink_ask, shrink), F(shrink_ask, view), BITMAP(shrink_ask, lost, TD_BITMAP_BYTES_MAX),
     F(shrink_ask, is_last_call), F(shrink_ask, gave_up_receiver)};

@@ -234,6 +234,9 @@ static void same_wait(const struct td_row_wait *a, const struct td_row_wait *b)
     SAME(last);
     SAME(waited_ns);
     SAME(longest_ns);
+    SAME(silent_node);
+    SAME(silent_ns);
+    SAME(silent_longest_ns);
 }
 
 static void same_link(const struct td_row_link *a, const struct td_row_link *b)

@@ -25,10 +25,13 @@ static json_t *row_json(const struct td_status_row *row)
             "failed_ns", (json_int_t)r->failed_ns, "died_ns", (json_int_t)r->died_ns, "died_rank",
             (int)r->died_rank, "died_pid", (json_int_t)r->died_pid);
     if (row->kind == TD_ROW_WAIT)
-        return json_pack("{s:I s:i s:i s:s s:I s:I s:I s:I}", "instance", (json_int_t)w->instance,
-                         "rank", (int)w->rank, "node", (int)w->node, "kind", td_kind_name(w->kind),
-                         "pid", (json_int_t)w->pid, "last", (json_int_t)w->last, "waited_ns",
-                         (json_int_t)w->waited_ns, "longest_ns", (json_int_t)w->longest_ns);
+        return json_pack("{s:I s:i s:i s:s s:I s:I s:I s:I s:i s:I s:I}", "instance",
+                         (json_int_t)w->instance, "rank", (int)w->rank, "node", (int)w->node,
+                         "kind", td_kind_name(w->kind), "pid", (json_int_t)w->pid, "last",
+                         (json_int_t)w->last, "waited_ns", (json_int_t)w->waited_ns, "longest_ns",
+                         (json_int_t)w->longest_ns, "silent_node", (int)w->silent_node, "silent_ns",
+                         (json_int_t)w->silent_ns, "silent_longest_ns",
+                         (json_int_t)w->silent_longest_ns);
     return NULL;
 }
 
@@ -140,6 +143,31 @@ static void sum_up(json_t *record, const json_t *rows)
     json_object_set_new(record, "calls", json_integer(calls));
     json_object_set_new(record, "stragglers", sorted(ranks));
     json_decref(ranks);
+}
+
+/* add_silences adds to a record how long its ranks waited while a node was silent: "silences". */
+static void add_silences(json_t *record, const json_t *rows)
+{
+    json_t *nodes = json_array(), *row = NULL;
+    size_t i = 0;
+    json_array_foreach(rows, i, row)
+    {
+        json_int_t node = ins_number(row, "silent_node") - 1;
+        json_t *to = find(nodes, "node", node);
+        if (node < 0 || ins_number(row, "instance") != ins_number(record, "instance"))
+            continue;
+        if (!to) {
+            to = json_pack("{s:I s:i s:i}", "node", node, "waited_ns", 0, "longest_ns", 0);
+            json_array_append_new(nodes, to);
+        }
+        json_object_set_new(
+            to, "waited_ns",
+            json_integer(ins_number(to, "waited_ns") + ins_number(row, "silent_ns")));
+        if (ins_number(row, "silent_longest_ns") > ins_number(to, "longest_ns"))
+            json_object_set(to, "longest_ns", json_object_get(row, "silent_longest_ns"));
+    }
+    json_object_set_new(record, "silences", sorted(nodes));
+    json_decref(nodes);
 }
 
 /* ---- the ranks of a sentence ---- */
@@ -259,6 +287,7 @@ json_t *ins_record(struct ins_machine *m, const char *command, const char *job)
     }
     if (record) {
         sum_up(record, rows);
+        add_silences(record, rows);
         name_ranks(m, record, rows);
         json_object_set_new(record, "version", json_integer(1));
         json_object_set_new(record, "unix_ns", json_integer(now));
@@ -330,6 +359,21 @@ void ins_record_print_death(const json_t *record)
     ago(text, sizeof text, record, ins_number(death, "age_ns"));
     printf("rank %lld died %s: process %lld on node %lld\n", (long long)ins_number(death, "rank"),
            text, (long long)ins_number(death, "pid"), (long long)ins_number(death, "node"));
+}
+
+void ins_record_print_silences(const json_t *record)
+{
+    const json_t *list = json_object_get(record, "silences");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *s = json_array_get(list, i);
+        char waited[32], longest[32];
+        ins_duration(waited, sizeof waited, ins_number(s, "waited_ns"));
+        ins_duration(longest, sizeof longest, ins_number(s, "longest_ns"));
+        printf(
+            "node %lld was silent, up to %s at a time: the ranks waited %s in all to hear from it; "
+            "that is charged to no rank\n",
+            (long long)ins_number(s, "node"), longest, waited);
+    }
 }
 
 void ins_record_print_restarts(const json_t *record)

@@ -18,6 +18,8 @@ void ins_record_print_job(const json_t *record);
 void ins_record_print_failure(const json_t *record);
 /* ins_record_print_restarts prints which daemons were restarted of nodes that the failure names. */
 void ins_record_print_restarts(const json_t *record);
+/* ins_record_print_silences prints which nodes were silent while ranks waited for them. */
+void ins_record_print_silences(const json_t *record);
 /* ins_record_print_death prints which rank died first, if the first failure does not name it. */
 void ins_record_print_death(const json_t *record);
 

@@ -56,6 +56,7 @@ static void show(const json_t *record)
     print_named(record);
     ins_present_print(json_object_get(record, "in_flight"));
     print_worst(record);
+    ins_record_print_silences(record);
 }
 
 static int run(int argc, char **argv)

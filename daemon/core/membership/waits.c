@@ -56,23 +56,26 @@ void td_waits_close(struct td_core *core, struct td_communicator *c)
     c->waits = NULL;
 }
 
-/* row_of returns the row of a rank and a kind of call. If it has none, it takes the first free one
- * of its neighbours (rows are never freed, so its row cannot follow a free one), or else the least
- * of them. With `free_only`, it returns NULL if none of them is free. */
-static struct td_wait *row_of(struct td_waits_job *j, uint32_t rank, uint32_t kind, bool free_only)
+/* row_of returns the row of a rank, a kind of call and a silent node (plus 1; 0: none). If it has
+ * none, it takes the first free one of its neighbours (rows are never freed, so its row cannot
+ * follow a free one), or else the least of them. With `free_only`, it returns NULL if none of them
+ * is free. */
+static struct td_wait *row_of(struct td_waits_job *j, uint32_t rank, uint32_t kind, uint32_t silent,
+                              bool free_only)
 {
-    uint32_t at = (rank * 0x9e3779b1u + kind * 0x85ebca6bu) >> 16;
+    uint32_t at = (rank * 0x9e3779b1u + kind * 0x85ebca6bu + silent * 0xc2b2ae35u) >> 16;
     struct td_wait *least = NULL;
     for (uint32_t i = 0; i < NEIGHBOURS && !(least && !least->kind); i++) {
         struct td_wait *row = &j->row[(at + i) % TD_WAITS_ROWS];
-        if (row->kind == kind && row->rank == rank)
+        if (row->kind == kind && row->rank == rank && row->silent == silent)
             return row;
         if (!least || !row->kind || row->ns < least->ns)
             least = row;
     }
     if (free_only && least->kind)
         return NULL;
-    *least = (struct td_wait){.rank = rank, .kind = (uint8_t)kind, .node = UINT32_MAX};
+    *least =
+        (struct td_wait){.rank = rank, .kind = (uint8_t)kind, .silent = silent, .node = UINT32_MAX};
     return least;
 }
 
@@ -86,27 +89,40 @@ static void identify(const struct td_communicator *c, uint32_t rank, struct td_w
         row->pid = c->seat[local].pid;
 }
 
+/* add adds waiting to the row of a rank of a group, and returns the row. */
+static struct td_wait *add(const struct td_communicator *c, uint32_t rank, struct td_wait *row,
+                           uint64_t ns, uint64_t longest_ns)
+{
+    if (row->node == UINT32_MAX)
+        identify(c, rank, row);
+    row->ns += ns;
+    if (longest_ns > row->longest_ns)
+        row->longest_ns = longest_ns;
+    return row;
+}
+
 void td_waits_charge(struct td_communicator *c, uint32_t rank, uint32_t kind,
                      const struct td_charge *charge)
 {
     struct td_waits_job *j = c->waits;
     if (!j || rank >= c->group.size || kind == 0 || kind >= TD_KIND_MAX)
         return;
-    struct td_wait *row = row_of(j, td_communicator_job_rank(c, rank), kind, false);
-    if (row->node == UINT32_MAX)
-        identify(c, rank, row);
-    row->last += charge->last;
-    row->ns += charge->ns;
-    if (charge->longest_ns > row->longest_ns)
-        row->longest_ns = charge->longest_ns;
-    j->ns += charge->ns;
+    if (charge->ns || charge->last || !charge->silent_node) {
+        add(c, rank, row_of(j, td_communicator_job_rank(c, rank), kind, 0, false), charge->ns,
+            charge->longest_ns)
+            ->last += charge->last;
+        j->ns += charge->ns;
+    }
+    if (charge->silent_node && charge->silent_ns)
+        add(c, rank, row_of(j, td_communicator_job_rank(c, rank), kind, charge->silent_node, false),
+            charge->silent_ns, charge->silent_longest_ns);
 }
 
 void td_waits_place(struct td_communicator *c, uint32_t rank, uint32_t kind)
 {
     struct td_waits_job *j = c->waits;
     struct td_wait *row =
-        j && kind ? row_of(j, td_communicator_job_rank(c, rank), kind, true) : NULL;
+        j && kind ? row_of(j, td_communicator_job_rank(c, rank), kind, 0, true) : NULL;
     if (row)
         identify(c, rank, row);
 }

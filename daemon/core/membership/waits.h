@@ -3,9 +3,10 @@
  *
  * An operation is released when its last rank has called. The time from the call of another rank to
  * the release is then charged to the last one. If an operation ends because ranks never called, the
- * time is charged to those, in equal parts. Each node charges the time of its own ranks: the sums
- * of all nodes are the sums of the job. Calls of a segment are counted there (segment/segment.h);
- * their sums are added when the segment is closed.
+ * time is charged to those, in equal parts. While a node was silent, its ranks may have called
+ * without being heard: that time is not charged to the rank, but to the silent node. Each node
+ * charges the time of its own ranks: the sums of all nodes are the sums of the job. Calls of a
+ * segment are counted there (segment/segment.h); their sums are added when the segment is closed.
  *
  * A record has the name of its job, the first failure of a call, and the first death of a rank. It
  * outlives its job: a new job takes the place of the one that ended first.
@@ -21,10 +22,12 @@
 
 enum { TD_WAITS_JOBS_MAX = 64, TD_WAITS_ROWS = 128 };
 
-/* struct td_wait: what the ranks of this node waited for one rank, in calls of one kind. */
+/* struct td_wait: what the ranks of this node waited for one rank, in calls of one kind; or while
+ * that rank could not be heard because a node was silent. */
 struct td_wait {
     uint32_t rank;       /* in the job */
     uint32_t node;       /* of the rank */
+    uint32_t silent;     /* the node that was silent, plus 1; 0: none was */
     uint8_t kind;        /* of call; 0: the row is free */
     uint64_t pid;        /* of the rank, if it is on this node; else 0 */
     uint64_t last;       /* calls that it was the last to make, if it is on this node; else 0 */
@@ -54,6 +57,9 @@ struct td_waits_job {
 struct td_charge {
     uint64_t ns, longest_ns;
     uint64_t last; /* calls that the charged rank was the last to make */
+    /* the waiting in a silence, which is not part of ns, and the silent node plus 1 (0: none) */
+    uint64_t silent_ns, silent_longest_ns;
+    uint32_t silent_node;
 };
 
 /* td_waits_open makes the record of a new group's job the group's; td_waits_close: the group is

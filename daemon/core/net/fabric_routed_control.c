@@ -275,7 +275,7 @@ uint32_t td_routed_relay(struct td_core *core, uint32_t hop, struct td_message *
     uint32_t nodes = core->options.topology.nodes;
     if (!m->relay.is_relayed)
         return hop;
-    core->link[hop].heard_at = core->now;
+    td_health_hear(core, &core->link[hop]);
     if (m->relay.origin >= nodes || m->relay.destination >= nodes ||
         m->relay.origin == m->relay.destination)
         return UINT32_MAX;

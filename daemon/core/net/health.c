@@ -193,13 +193,63 @@ const char *td_health_why(struct td_core *core, uint32_t node)
     return td_health_is_stopped(core, node) ? TD_GOODBYE_TEXT : td_link_why(&core->link[node]);
 }
 
+/* silent_after returns after what time without a message a node is silent that owes heartbeats. The
+ * end of a message may be just before a tick, which then sends no heartbeat. */
+static td_time silent_after(const struct td_core *core)
+{
+    return 5 * (td_time)core->settings.heartbeat_ns / 2;
+}
+
+/* owes returns true if heartbeats of a node are due: the members of a group depend on each other.
+ */
+static bool owes(const struct td_link *link)
+{
+    return link->neighbour || link->watches > 0;
+}
+
+static void note_silence(struct td_core *core, const struct td_link *link, td_time from)
+{
+    core->health->silence[link->node] = (struct td_silence){.from = from, .to = core->now};
+}
+
+void td_health_hear(struct td_core *core, struct td_link *link)
+{
+    if (core->now - link->heard_at > silent_after(core) && link->heard_at && owes(link))
+        note_silence(core, link, link->heard_at);
+    link->heard_at = core->now;
+}
+
+void td_health_hear_up(struct td_core *core, struct td_link *link)
+{
+    td_time since = owes(link) ? link->heard_at : link->lane->since;
+    if (link->daemon && since)
+        note_silence(core, link, since);
+    link->heard_at = core->now;
+}
+
+td_time td_health_delay(const struct td_core *core, uint32_t node)
+{
+    struct td_silence s = core->health->silence[node];
+    if (node == core->node)
+        s = (struct td_silence){.from = core->resumed_at - core->paused_ns, .to = core->resumed_at};
+    return s.to && core->now - s.to <= (td_time)core->settings.heartbeat_ns ? core->now - s.from
+                                                                            : 0;
+}
+
+td_time td_health_unheard(const struct td_core *core, uint32_t node)
+{
+    const struct td_link *link = &core->link[node];
+    td_time quiet = core->now - link->heard_at;
+    if (node == core->node || !link->heard_at || (td_link_is_up(link) && !owes(link)))
+        return 0;
+    return !td_link_is_up(link) || quiet > silent_after(core) ? quiet : 0;
+}
+
 td_time td_health_silence(const struct td_core *core, uint32_t node)
 {
     const struct td_link *link = &core->link[node];
-    /* the end of a message may be just before a tick, which then sends no heartbeat */
-    td_time least = 5 * (td_time)core->settings.heartbeat_ns / 2,
-            quiet = core->now - link->heard_at;
-    bool told = link->neighbour || link->watches > 0;
+    td_time least = silent_after(core), quiet = core->now - link->heard_at;
+    bool told = owes(link);
     if (!link->neighbour)
         least += (td_time)core->settings.progress_timeout_ns / 2;
     return node != core->node && td_link_is_up(link) && told && quiet > least ? quiet : 0;

@@ -8,11 +8,18 @@
 
 #include "link.h"
 
+/* struct td_silence: the latest silence of a node that has ended: no message of it came, although
+ * heartbeats were due, or its link was down. Both are 0 if it never was silent. */
+struct td_silence {
+    td_time from, to;
+};
+
 struct td_health {
     td_time beat_at;                              /* the next tick */
     uint32_t beaten;                              /* nodes that a tick under way has come past */
     uint32_t neighbours;                          /* in the node tree */
     uint16_t neighbour[TD_TREE_CHILDREN_MAX + 1]; /* parent and children there */
+    struct td_silence *silence;                   /* [nodes] */
 };
 
 /* td_health_add makes the far end of a link a neighbour in the node tree. It returns false if there
@@ -34,6 +41,16 @@ enum td_peer_state td_health_state(struct td_core *core, uint32_t node);
  * is missing: heartbeats come to parent and children in the node tree. Others are asked after half
  * of td_health_patience if something here depends on them. */
 td_time td_health_silence(const struct td_core *core, uint32_t node);
+/* td_health_hear notes that something has come from a node, whose silence ends; td_health_hear_up:
+ * its link is up. */
+void td_health_hear(struct td_core *core, struct td_link *link);
+void td_health_hear_up(struct td_core *core, struct td_link *link);
+/* td_health_delay returns for how long, until now, a silence of a node that has just ended has kept
+ * its messages from coming, or 0. For this node it is the time in which its daemon did not run. */
+td_time td_health_delay(const struct td_core *core, uint32_t node);
+/* td_health_unheard returns for how long a node has not been heard that is silent or not connected
+ * now; 0: it is heard. */
+td_time td_health_unheard(const struct td_core *core, uint32_t node);
 /* td_health_is_stopped returns true if a node is not up, and its daemon has said goodbye to this
  * node or to another one. td_health_why returns why a node is not up. */
 bool td_health_is_stopped(struct td_core *core, uint32_t node);

@@ -477,7 +477,7 @@ static bool adopts(struct td_core *core, struct td_link *link, uint32_t session,
 bool td_session_message(struct td_core *core, uint32_t node, const struct td_message *m)
 {
     struct td_link *link = &core->link[node];
-    link->heard_at = core->now;
+    td_health_hear(core, link);
     if (m->kind == TD_MESSAGE_RESUME) {
         take_resume(core, link, m);
         return false;
@@ -579,7 +579,7 @@ void td_session_reachable(struct td_core *core, struct td_link *link)
     td_session_transition(link, TD_SESSION_RESET);
     link->violated = false;
     link->expires_at = TD_TIME_NEVER;
-    link->heard_at = core->now;
+    td_health_hear(core, link);
     link->text[0] = '\0';
     td_session_ask(core, link);
     td_core_notices.node_back(core, link->node);
@@ -611,7 +611,8 @@ void td_session_up(struct td_core *core, uint32_t node, uint64_t incarnation)
     td_session_transition(link, TD_SESSION_RESET);
     link->violated = link->lane->expected = false;
     link->daemon = (uint32_t)incarnation;
-    link->heard_at = link->lane->since = core->now;
+    td_health_hear_up(core, link);
+    link->lane->since = core->now;
     if (link->text[0])
         link->text[0] = '\0';
     bool fresh = first && !link->resume_due && never_lost(core, link);

@@ -301,6 +301,8 @@ static void announce(struct td_core *core, struct td_operation *o)
                                                             .greatest = o->greatest,
                                                             .no_room = o->scratch_lacking,
                                                             .last = o->last,
+                                                            .silent_node = o->silent_node,
+                                                            .silent_ns = o->silent_ns,
                                                             .survey = survey};
     if (carries_up(o) && !o->scratch_lacking)
         td_admission_load(o, a);

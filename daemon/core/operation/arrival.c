@@ -6,6 +6,7 @@
 
 #include "core/membership/endings.h"
 #include "core/membership/waits.h"
+#include "core/net/health.h"
 #include "gate.h"
 #include "model/plan_call.h"
 #include "recording.h"
@@ -353,6 +354,10 @@ static void arrive(struct td_core *core, struct td_client *client, struct td_com
     if (a->at < o->started_at)
         o->started_at = a->at;
     o->last = seat->rank + 1;
+    o->silent_node = 0;
+    o->silent_ns = 0;
+    if (a->at < core->resumed_at) /* the call was waiting while this daemon did not run */
+        td_arrival_delayed(core, o, core->node, 0, 0);
     td_recording_call(core, o, local, (uint8_t)call.kind);
     a->source = b.region[0];
     a->destination = b.region[1];
@@ -504,10 +509,29 @@ void td_arrival_request(struct td_core *core, struct td_client *client, const st
 
 /* ---- waiting ---- */
 
-/* waited adds up how long the local ranks have waited, without the rank `except`. It returns true
- * if that one is a local rank. */
+void td_arrival_delayed(struct td_core *core, struct td_operation *o, uint32_t from,
+                        uint32_t silent_node, uint64_t silent_ns)
+{
+    td_time beat = (td_time)core->settings.heartbeat_ns, own = td_health_delay(core, core->node),
+            delay = td_health_delay(core, from);
+    bool told = silent_node > 0 && silent_node <= core->options.topology.nodes;
+    o->silent_node = told ? silent_node : 0;
+    o->silent_ns = told ? silent_ns : 0;
+    if (own > delay) {
+        delay = own;
+        from = core->node;
+    }
+    /* a call that has just begun was not delayed; a node nearer to the silence knows it better */
+    if (core->now - o->started_at < beat || delay <= o->silent_ns + beat)
+        return;
+    o->silent_node = from + 1;
+    o->silent_ns = delay;
+}
+
+/* waited adds up how long the local ranks have waited, without the rank `except`, and what part of
+ * that was in the last silent_ns. It returns true if that one is a local rank. */
 static bool waited(const struct td_core *core, const struct td_operation *o, uint32_t except,
-                   struct td_charge *charge)
+                   uint64_t silent_ns, struct td_charge *charge)
 {
     const struct td_communicator *c = o->communicator;
     bool is_local = false;
@@ -515,7 +539,11 @@ static bool waited(const struct td_core *core, const struct td_operation *o, uin
         if (c->seat[i].rank == except)
             is_local = true;
         else if (o->arrival[i].state == TD_ARRIVAL_WAITING) {
-            uint64_t ns = core->now - o->arrival[i].at;
+            uint64_t ns = core->now - o->arrival[i].at, silent = ns < silent_ns ? ns : silent_ns;
+            charge->silent_ns += silent;
+            if (silent > charge->silent_longest_ns)
+                charge->silent_longest_ns = silent;
+            ns -= silent;
             charge->ns += ns;
             if (ns > charge->longest_ns)
                 charge->longest_ns = ns;
@@ -529,16 +557,32 @@ void td_arrival_released(struct td_core *core, struct td_operation *o)
     struct td_charge charge = {0};
     if (!o->communicator->waits || o->last == 0)
         return;
-    charge.last = waited(core, o, o->last - 1, &charge);
+    charge.silent_node = o->silent_node;
+    charge.last = waited(core, o, o->last - 1, o->silent_ns, &charge);
     o->communicator->waits->operations++;
     td_waits_charge(o->communicator, o->last - 1, o->least.call.kind, &charge);
+}
+
+/* charge_absent charges one of `absent` ranks that have not called, or the silence of its node. */
+static void charge_absent(struct td_core *core, const struct td_operation *o, uint32_t rank,
+                          uint32_t absent)
+{
+    struct td_communicator *c = o->communicator;
+    struct td_charge charge = {0};
+    uint32_t slot = 0, local = 0;
+    td_group_locate(&c->group, rank, &slot, &local);
+    td_time unheard = td_health_unheard(core, c->group.node[slot]);
+    charge.silent_node = unheard ? c->group.node[slot] + 1 : 0;
+    waited(core, o, UINT32_MAX, unheard, &charge);
+    charge.ns /= absent;
+    charge.silent_ns /= absent;
+    td_waits_charge(c, rank, o->least.call.kind, &charge);
 }
 
 void td_arrival_failed(struct td_core *core, struct td_operation *o)
 {
     struct td_communicator *c = o->communicator;
     uint8_t *bits = td_core_pad(core, td_bit_bytes(c->group.size));
-    struct td_charge charge = {0};
     if (!c->waits || !o->witnesses || !bits)
         return;
     td_gate_arrived(o, bits);
@@ -548,19 +592,19 @@ void td_arrival_failed(struct td_core *core, struct td_operation *o)
     uint32_t absent = 0;
     for (uint32_t r = 0; r < c->group.size; r++)
         absent += !td_bit(bits, r);
-    waited(core, o, UINT32_MAX, &charge);
     c->waits->operations++;
     if (lost) {
+        struct td_charge charge = {0};
+        waited(core, o, UINT32_MAX, 0, &charge);
         td_waits_charge(c, c->lost, o->least.call.kind, &charge);
         return;
     }
     if (absent == 0 ||
         o->error == TD_ERR_MISMATCH) /* calls that differ end at once: none is late */
         return;
-    charge.ns /= absent;
     for (uint32_t r = 0; r < c->group.size; r++)
         if (!td_bit(bits, r))
-            td_waits_charge(c, r, o->least.call.kind, &charge);
+            charge_absent(core, o, r, absent);
 }
 
 /* only_absent returns the only rank that has not called, as far as this node knows, or UINT32_MAX.

@@ -9,9 +9,15 @@
 /* td_arrival_request handles the call of a local rank. */
 void td_arrival_request(struct td_core *core, struct td_client *client,
                         const struct td_request *request);
+/* td_arrival_delayed notes which silence has delayed the latest arrival, or the release, which
+ * comes from a node (this one: a local rank has called): a silence of that node, a time in which
+ * this daemon did not run, or the silence that the message tells of. */
+void td_arrival_delayed(struct td_core *core, struct td_operation *o, uint32_t from,
+                        uint32_t silent_node, uint64_t silent_ns);
 /* td_arrival_released charges the last rank with the time that the local ranks have waited;
  * td_arrival_failed charges the lost rank, or those that have not arrived, for an operation that
- * ends with an error before its release. */
+ * ends with an error before its release. The time in which a silence kept the rank from being heard
+ * is charged to the silent node. */
 void td_arrival_released(struct td_core *core, struct td_operation *o);
 void td_arrival_failed(struct td_core *core, struct td_operation *o);
 /* td_arrival_culprit sets *rank (in the job) and *node to those that are to blame for the end of an

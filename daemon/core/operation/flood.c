@@ -128,6 +128,7 @@ void td_flood_message(struct td_core *core, struct td_operation *o, uint32_t fro
         return;
     }
     o->last = m->last;
+    td_arrival_delayed(core, o, from, m->silent_node, m->silent_ns);
     if (o->report_at == TD_TIME_NEVER) {
         o->report_at = core->now + TD_REPORT_NS;
         td_core_alarm(core, o->report_at);
@@ -236,6 +237,8 @@ static bool send_block(struct td_core *core, struct td_operation *o, uint32_t ri
                                           .hops = hop,
                                           .witness = o->least,
                                           .last = o->last,
+                                          .silent_node = o->silent_node,
+                                          .silent_ns = o->silent_ns,
                                           .payload = {payload, bytes}};
     td_session_send(core, neighbour(o, ring, sign), &m);
     return true;

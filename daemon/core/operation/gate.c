@@ -56,6 +56,7 @@ static void handle_arrive(struct td_core *core, struct td_operation *o, uint32_t
     }
     o->children_arrived |= 1u << child;
     o->last = arrive->last;
+    td_arrival_delayed(core, o, from, arrive->silent_node, arrive->silent_ns);
     o->scratch_lacking = o->scratch_lacking || arrive->no_room;
     if (!arrive->no_room && o->spare_at == TD_TIME_NEVER &&
         o->communicator->minor >= TD_MINOR_WITHOUT_SCRATCH) {
@@ -179,6 +180,7 @@ static void handle_release(struct td_core *core, struct td_operation *o, uint32_
     }
     td_operation_transition(o, TD_OPERATION_RELEASE);
     o->last = m->u.release.last;
+    td_arrival_delayed(core, o, from, m->u.release.silent_node, m->u.release.silent_ns);
     if (payload->bytes) {
         o->release = td_arena_alloc(core->arena, payload->bytes);
         o->release_bytes = payload->bytes;

@@ -458,7 +458,8 @@ static void notify_children(struct td_core *core, struct td_operation *o)
         td_operation_start_message(o, good ? TD_MESSAGE_RELEASE : TD_MESSAGE_VERDICT,
                                    &a->u.tree.message);
         if (good)
-            a->u.tree.message.u.release = (struct td_message_release){.last = o->last};
+            a->u.tree.message.u.release = (struct td_message_release){
+                .last = o->last, .silent_node = o->silent_node, .silent_ns = o->silent_ns};
         else
             a->u.tree.message.u.verdict =
                 (struct td_message_verdict){.error = o->error, .text = text};

@@ -45,7 +45,9 @@ struct td_operation {
     uint32_t arrived;          /* local ranks that have arrived, and those that never will */
     uint32_t children_arrived; /* mask */
     uint32_t last;             /* the rank that arrived last, plus 1; 0: unknown */
-    uint32_t witnesses;        /* calls compared so far */
+    uint32_t silent_node;      /* whose silence has delayed that arrival, as in td_message_arrive */
+    uint64_t silent_ns;
+    uint32_t witnesses;                /* calls compared so far */
     struct td_witness least, greatest; /* of them */
     struct td_plan *plan;              /* the plan that the call executes or agrees on */
     td_time expires_at;                /* arrival limit */

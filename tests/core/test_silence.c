@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A call that waited because a node could not be heard: the silence is charged, and not the rank
+ * that seemed to call last. */
+#include "node.h"
+
+#include "core/core.h"
+#include "core/membership/waits.h"
+#include "core/net/health.h"
+#include "core/net/link.h"
+
+enum { NODES = 3 };
+static const uint64_t SECOND = 1000000000;
+
+static struct td_communicator *c;
+
+static void step(const struct td_event *event)
+{
+    td_core_step(node.core, node.core->now, event, &node.actions);
+    node_run();
+}
+
+/* hear passes time in which heartbeats come from the nodes of a mask, and this daemon runs. */
+static void hear(uint32_t nodes, uint64_t ns)
+{
+    struct td_message m = {.kind = TD_MESSAGE_HEARTBEAT};
+    for (td_time until = node.core->now + ns; node.core->now < until;) {
+        node.core->now += SECOND / 5;
+        for (uint32_t n = 0; n < NODES; n++)
+            if (nodes >> n & 1)
+                step(&(struct td_event){.kind = TD_EVENT_TREE_MESSAGE,
+                                        .u.tree = {.node = n, .message = &m}});
+        step(&(struct td_event){.kind = TD_EVENT_WAKE});
+    }
+}
+
+static void begin(uint32_t at)
+{
+    node_begin("3", at, NULL);
+    for (uint32_t n = 0; n < NODES; n++)
+        if (n != at)
+            step(&(struct td_event){.kind = TD_EVENT_LINK_UP,
+                                    .u.link = {.node = n, .incarnation = n + 1}});
+    c = node_group(NODES);
+    struct td_request q = {.kind = TD_REQUEST_HELLO, .id = 1};
+    step(&(struct td_event){.kind = TD_EVENT_CLIENT_REQUEST,
+                            .u.request = {.client = NODE_CLIENT, .request = &q}});
+    hear(7u & ~(1u << at), 2 * SECOND);
+    node_forget();
+}
+
+static void say(uint32_t from, struct td_message *m)
+{
+    m->instance = c->instance;
+    m->group = c->index;
+    step(&(struct td_event){.kind = TD_EVENT_TREE_MESSAGE, .u.tree = {.node = from, .message = m}});
+}
+
+static void arrive(uint32_t from)
+{
+    struct td_message m = {.kind = TD_MESSAGE_ARRIVE, .u.arrive.last = from + 1};
+    m.u.arrive.least = m.u.arrive.greatest = node_barrier(from);
+    say(from, &m);
+}
+
+/* row returns what is charged to a rank while a node (plus 1; 0: none) was silent; NULL: nothing
+ * is. */
+static const struct td_wait *row(uint32_t rank, uint32_t silent)
+{
+    for (const struct td_wait *w = c->waits->row; w < c->waits->row + TD_WAITS_ROWS; w++)
+        if (w->kind && w->rank == rank && w->silent == silent && w->ns)
+            return w;
+    return NULL;
+}
+
+static void expect_about(uint64_t ns, uint64_t expected)
+{
+    assert_in_range(ns, expected - SECOND / 2, expected + SECOND / 2);
+}
+
+static void a_late_rank_of_a_node_that_is_heard_is_charged(void **state)
+{
+    (void)state;
+    begin(0);
+    node_call(c, -1);
+    arrive(1);
+    hear(6, 5 * SECOND);
+    arrive(2);
+    expect_about(row(2, 0)->ns, 5 * SECOND);
+    assert_null(row(2, 2 + 1));
+    const struct td_message *m = node_sent_to(1, TD_MESSAGE_RELEASE);
+    assert_int_equal(m->u.release.last, 2 + 1);
+    assert_int_equal(m->u.release.silent_node, 0);
+    node_end();
+}
+
+/* The rank is late by 4 s, and then its node is silent for 3 s. The release tells the others. */
+static void the_silence_of_a_node_is_charged_to_the_node(void **state)
+{
+    (void)state;
+    begin(0);
+    node_call(c, -1);
+    arrive(1);
+    hear(6, 4 * SECOND);
+    hear(2, 3 * SECOND);
+    arrive(2);
+    expect_about(row(2, 0)->ns, 4 * SECOND);
+    expect_about(row(2, 2 + 1)->ns, 3 * SECOND);
+    expect_about(row(2, 2 + 1)->longest_ns, 3 * SECOND);
+    const struct td_message *m = node_sent_to(1, TD_MESSAGE_RELEASE);
+    assert_int_equal(m->u.release.silent_node, 2 + 1);
+    expect_about(m->u.release.silent_ns, 3 * SECOND);
+    node_end();
+}
+
+/* A rank that calls 5 s after its node was heard again was late. */
+static void a_silence_that_is_over_excuses_nobody(void **state)
+{
+    (void)state;
+    begin(0);
+    node_call(c, -1);
+    arrive(1);
+    hear(2, 3 * SECOND);
+    hear(6, 5 * SECOND);
+    arrive(2);
+    expect_about(row(2, 0)->ns, 8 * SECOND);
+    assert_null(row(2, 2 + 1));
+    node_end();
+}
+
+static void a_link_that_was_down_counts_as_silence(void **state)
+{
+    (void)state;
+    begin(0);
+    node_call(c, -1);
+    arrive(1);
+    step(&(struct td_event){.kind = TD_EVENT_LINK_DOWN,
+                            .u.link = {.node = 2, .text = "connection reset"}});
+    hear(2, 3 * SECOND);
+    step(&(struct td_event){.kind = TD_EVENT_LINK_UP, .u.link = {.node = 2, .incarnation = 3}});
+    arrive(2);
+    expect_about(row(2, 2 + 1)->ns, 3 * SECOND);
+    assert_null(row(2, 0));
+    node_end();
+}
+
+static void release(uint32_t last, uint32_t silent_node, uint64_t silent_ns)
+{
+    struct td_message m = {
+        .kind = TD_MESSAGE_RELEASE,
+        .u.release = {.last = last + 1, .silent_node = silent_node, .silent_ns = silent_ns}};
+    say(0, &m);
+}
+
+static void a_node_charges_the_silence_that_the_release_tells(void **state)
+{
+    (void)state;
+    begin(1);
+    node_call(c, -1);
+    hear(1, 4 * SECOND);
+    release(2, 2 + 1, 3 * SECOND);
+    expect_about(row(2, 2 + 1)->ns, 3 * SECOND);
+    expect_about(row(2, 0)->ns, SECOND);
+    node_end();
+}
+
+/* The release was on its way: its sender is silent, and nobody was late. */
+static void a_release_that_comes_late_is_charged_to_the_silence_of_its_sender(void **state)
+{
+    (void)state;
+    begin(1);
+    node_call(c, -1);
+    hear(4, 4 * SECOND);
+    release(2, 0, 0);
+    expect_about(row(2, 0 + 1)->ns, 4 * SECOND);
+    assert_null(row(2, 0));
+    node_end();
+}
+
+static void a_node_that_does_not_exist_is_not_charged(void **state)
+{
+    (void)state;
+    begin(1);
+    node_call(c, -1);
+    hear(5, 4 * SECOND);
+    release(2, 1000, 3 * SECOND);
+    expect_about(row(2, 0)->ns, 4 * SECOND);
+    assert_null(row(2, 1000));
+    node_end();
+}
+
+static void a_daemon_that_did_not_run_charges_itself(void **state)
+{
+    (void)state;
+    begin(0);
+    node_call(c, -1);
+    arrive(1);
+    td_core_step(node.core, node.core->now + 5 * SECOND, &(struct td_event){.kind = TD_EVENT_WAKE},
+                 &node.actions);
+    node_run();
+    arrive(2);
+    expect_about(row(2, 0 + 1)->ns, 5 * SECOND);
+    /* a pause begins when the daemon's next timer is due */
+    assert_true(!row(2, 0) || row(2, 0)->ns <= (uint64_t)node.core->settings.heartbeat_ns);
+    node_end();
+}
+
+/* The operation ends before its release. Rank 1 is late, and rank 2 cannot be heard. */
+static void a_failed_call_charges_the_silence_too(void **state)
+{
+    (void)state;
+    begin(0);
+    node_call(c, (int64_t)(4 * SECOND));
+    hear(2, 5 * SECOND);
+    assert_int_equal(node.reply.error, TD_ERR_TIMEOUT);
+    expect_about(row(1, 0)->ns, 2 * SECOND);
+    expect_about(row(2, 2 + 1)->ns, 2 * SECOND);
+    assert_null(row(2, 0));
+    assert_null(row(1, 1 + 1));
+    node_end();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_late_rank_of_a_node_that_is_heard_is_charged),
+        cmocka_unit_test(the_silence_of_a_node_is_charged_to_the_node),
+        cmocka_unit_test(a_silence_that_is_over_excuses_nobody),
+        cmocka_unit_test(a_link_that_was_down_counts_as_silence),
+        cmocka_unit_test(a_node_charges_the_silence_that_the_release_tells),
+        cmocka_unit_test(a_release_that_comes_late_is_charged_to_the_silence_of_its_sender),
+        cmocka_unit_test(a_node_that_does_not_exist_is_not_charged),
+        cmocka_unit_test(a_daemon_that_did_not_run_charges_itself),
+        cmocka_unit_test(a_failed_call_charges_the_silence_too),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
