@@ -387,6 +387,14 @@ class Mishaps(unittest.TestCase):
                         assert {allow} or job.authenticated
                     except torus.NotPermittedError:
                         assert not job.authenticated
+                with job.Icreate_intergroup([0], [1]).wait() as pair:
+                    for call, root in ((pair.allgather, ()), (pair.bcast, (torus.ROOT, 0)),
+                                       (pair.gather, (0, torus.ROOT)), (pair.alltoall, ())):
+                        try:
+                            call([1], *root[job.rank:job.rank + 1])
+                            assert {allow} or job.authenticated
+                        except torus.NotPermittedError:
+                            assert not ({allow} or job.authenticated)
                 total = np.zeros(1)
                 job.Allreduce(np.ones(1), total)
                 assert total == 2

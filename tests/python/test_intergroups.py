@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inter-groups against NumPy: both ways to make one, and all calls."""
+"""Inter-groups against NumPy: both ways to make one, and all calls with buffers in their forms."""
 import asyncio
+import contextlib
 
 import numpy as np
 
 import torus
+from sides import SidesTest
 from world import RankTest
 
 
@@ -111,7 +113,15 @@ class Intergroups(RankTest):
         for wrong, error in ((lambda: pair.Bcast(three, 99), ValueError),
                              (lambda: pair.Allgather(three, np.zeros(3, "f4")), TypeError),
                              (lambda: pair.Allreduce(three, np.zeros(2)), ValueError),
-                             (lambda: pair.Allreduce(torus.IN_PLACE, three), Exception),
+                             (lambda: pair.Bcast(three, 0.5), ValueError),
+                             (lambda: pair.Allreduce(torus.IN_PLACE, three), ValueError),
+                             (lambda: pair.Allreduce(three, torus.IN_PLACE), ValueError),
+                             (lambda: pair.Bcast(torus.IN_PLACE, 0), ValueError),
+                             (lambda: pair.Allreduce(three, np.zeros(3), max), TypeError),
+                             (lambda: pair.Allreduce(three, np.zeros(3), torus.BAND),
+                              torus.InvalidError),
+                             (lambda: pair.Allgatherv(three, [three, [9] * pair.remote_size]),
+                              ValueError),
                              (lambda: pair.Allgather(three, np.zeros(3 * pair.remote_size)[::2]),
                               (TypeError, ValueError))):
             with self.assertRaises(error):
@@ -124,3 +134,220 @@ class Intergroups(RankTest):
                 pair.Merge(high=pair.rank == 0)
         pair.Barrier()
         pair.Free()
+
+
+class Calls(SidesTest):
+    """Every call in its three forms."""
+
+    def value(self, rank, turn=0):
+        """Returns what a rank of the job contributes."""
+        return 100.0 * rank + np.arange(3) + 7 * turn
+
+    def make(self, pair, name, arguments, fill, check):
+        """Makes a call in all forms: `fill(turn)` sets the arguments, `check(turn)` the results."""
+        for turn, call in enumerate((
+                getattr(pair, name), lambda *a, **k: getattr(pair, f"I{name.lower()}")(*a, **k).wait())):
+            fill(turn)
+            call(**arguments)
+            check(turn)
+        call = getattr(pair, f"{name}_init")(**arguments)
+        for turn in range(2, 5):
+            fill(turn)
+            self.assertIsNone(call.start().wait())
+            check(turn)
+
+    def test_allgather_and_alltoall(self):
+        for pair in self.pairs():
+            mine, got = np.zeros(3), np.zeros((len(self.other), 3))
+            blocks = np.zeros((len(self.other), 3))
+
+            def fill(turn):
+                mine[:] = self.value(self.job.rank, turn)
+                blocks[:] = [mine + 1000 * r for r in self.other]
+                got[:] = -1
+
+            self.make(pair, "Allgather", {"sendbuf": mine, "recvbuf": got}, fill,
+                      lambda turn: np.testing.assert_array_equal(
+                          got, [self.value(r, turn) for r in self.other]))
+            self.make(pair, "Alltoall", {"sendbuf": blocks, "recvbuf": got}, fill,
+                      lambda turn: np.testing.assert_array_equal(
+                          got, [self.value(r, turn) + 1000 * self.job.rank for r in self.other]))
+            self.make(pair, "Barrier", {}, fill, lambda turn: None)
+
+    def test_counts_that_differ(self):
+        """Rank r sends r + 1 elements to each, or r + s + 1 elements to rank s."""
+        for pair in self.pairs():
+            me, others = self.job.rank, np.array(self.other)
+            mine, counts = np.zeros(me + 1), others + 1
+            got = np.zeros(counts.sum() + 1)
+
+            def fill(turn):
+                mine[:] = 10 * me + turn
+                got[:] = -1
+
+            expected = np.append(np.repeat(10.0 * others, counts), -1)
+            self.make(pair, "Allgatherv", {"sendbuf": mine, "recvbuf": [got, counts]}, fill,
+                      lambda turn: np.testing.assert_array_equal(
+                          got[:-1], expected[:-1] + turn))
+            counts = me + others + 1
+            sent, back = np.repeat(100.0 * me + others, counts), np.zeros(counts.sum() + 2)
+            places = np.cumsum(counts) - counts + 1
+
+            def check(_turn):
+                np.testing.assert_array_equal(back[1:-1], np.repeat(100.0 * others + me, counts))
+                self.assertTrue(back[0] == back[-1] == -1)
+
+            self.make(pair, "Alltoallv", {"sendbuf": [sent, counts],
+                                          "recvbuf": [back, counts, places]},
+                      lambda _: back.fill(-1), check)
+
+    def test_reductions(self):
+        for pair in self.pairs():
+            mine, got = np.zeros(3), np.zeros((3, 1))
+
+            def fill(turn):
+                mine[:] = self.value(self.job.rank, turn)
+                got[:] = -1
+
+            later = torus.Op.Create(lambda a, b: 2 * a + b, name="later")
+            for op, combine in ((torus.SUM, np.add), (torus.MAX, np.maximum), (torus.PROD, np.multiply),
+                                (later, lambda a, b: 2 * a + b)):
+                def expected(turn):
+                    values = [self.value(r, turn) for r in self.other]
+                    total = values[0]
+                    for v in values[1:]:
+                        total = combine(total, v)
+                    return total[:, None]
+
+                self.make(pair, "Allreduce", {"sendbuf": mine, "recvbuf": got, "op": op}, fill,
+                          lambda turn: np.testing.assert_array_equal(got, expected(turn)))
+                for at, root in list(self.roots(pair))[::2]:
+                    is_root = at == self.job.rank
+                    self.make(pair, "Reduce", {"sendbuf": None if is_root else mine, "op": op,
+                                               "recvbuf": got if is_root else None, "root": root},
+                              fill, lambda turn: np.testing.assert_array_equal(
+                                  got, expected(turn) if is_root else np.full((3, 1), -1)))
+            pairs = np.array([(3.5, self.job.rank)], torus.pair_dtype("f8"))
+            found = np.zeros_like(pairs)
+            pair.Allreduce(pairs, found, torus.MAXLOC)
+            self.assertEqual(found["place"][0], min(self.other))
+            pair.Allreduce(np.zeros(0), np.zeros(0))
+            flags = bytearray(1)
+            pair.Allreduce(bytes([self.job.rank]), flags, torus.BOR)
+            self.assertEqual(flags[0], np.bitwise_or.reduce(self.other))
+
+    def test_an_operator_that_raises_fails_on_its_rank(self):
+        for pair in self.pairs():
+            def combine(a, b):
+                if self.job.rank == self.sides[0][0]:
+                    raise KeyError("wrong")
+                return a + b
+
+            got = np.full(1, -1.0)
+            try:
+                pair.Allreduce(np.ones(1), got, torus.Op.Create(combine, name="raises"))
+                self.assertEqual(got[0], pair.remote_size)
+                self.assertFalse(self.job.rank == self.sides[0][0] and pair.remote_size > 1)
+            except KeyError:
+                self.assertEqual((self.job.rank, got[0]), (self.sides[0][0], -1))
+            with self.assertRaises(torus.InvalidError) if pair.remote_size > 1 else (
+                    contextlib.nullcontext()):
+                pair.Allreduce(np.ones(1), got, torus.Op.Create(
+                    lambda a, b: self.job.Barrier() or a, name="calls"))
+
+    def test_calls_with_each_root(self):
+        for pair in self.pairs():
+            for at, root in self.roots(pair):
+                receives, is_root = root >= 0, at == self.job.rank
+                mine, all_ = np.zeros(3), np.zeros((len(self.other), 3))
+                ragged = np.repeat(np.array(self.other, float), self.other)
+
+                def fill(turn):
+                    mine[:] = self.value(self.job.rank, turn)
+                    all_[:] = [mine + 1000 * r for r in self.other]
+
+                def value_of_root(turn):
+                    expected = self.value(at if receives else self.job.rank, turn)
+                    np.testing.assert_array_equal(mine, expected)
+
+                def gathered(turn):
+                    if is_root:
+                        np.testing.assert_array_equal(all_, [self.value(r, turn) for r in self.other])
+
+                def block(turn):
+                    if receives:
+                        np.testing.assert_array_equal(mine, self.value(at, turn) + 1000 * self.job.rank)
+
+                def shares(_turn):
+                    if receives:
+                        np.testing.assert_array_equal(own, [self.job.rank] * self.job.rank)
+                    elif is_root:
+                        np.testing.assert_array_equal(ragged, np.repeat(self.other, self.other))
+
+                self.make(pair, "Bcast", {"buf": None if root == torus.PROC_NULL else mine,
+                                          "root": root}, fill, value_of_root)
+                self.make(pair, "Gather", {"sendbuf": mine if receives else None,
+                                           "recvbuf": all_ if is_root else None, "root": root}, fill,
+                          gathered)
+                self.make(pair, "Scatter", {"sendbuf": all_ if is_root else None,
+                                            "recvbuf": mine if receives else None, "root": root},
+                          fill, block)
+                own = np.zeros(self.job.rank)  # rank r has r elements
+                listed = [ragged, self.other] if is_root else None
+                self.make(pair, "Scatterv", {"sendbuf": listed, "recvbuf": own if receives else None,
+                                             "root": root}, lambda _: own.fill(-1), shares)
+                self.make(pair, "Gatherv", {"sendbuf": own if receives else None, "recvbuf": listed,
+                                            "root": root},
+                          lambda _: ragged.fill(-1) if is_root else None, shares)
+
+    def test_the_creation_of_a_persistent_call_does_not_wait(self):
+        for pair in self.pairs():
+            mine, got = np.ones(1), np.zeros(1)
+            first = self.own is self.sides[0]
+            call = pair.Allreduce_init(mine, got) if first else None
+            self.job.Barrier()  # the other side has not initialized
+            call = call or pair.Allreduce_init(mine, got)
+            call.start().wait()
+            self.assertEqual(got[0], pair.remote_size)
+
+    def test_persistent_calls_start_in_any_order_and_outlive_their_group(self):
+        for pair in self.pairs():
+            pair = pair.Dup()
+            got = [np.zeros(1) for _ in range(4)]
+            calls = [pair.Allreduce_init(np.full(1, float(i)), got[i]) for i in range(4)]
+            pair.Barrier()
+            pair.Free()
+            for turn in range(2):
+                order = range(4) if self.own is self.sides[turn] else reversed(range(4))
+                torus.waitall([calls[i].start() for i in order])
+                self.assertEqual([g[0] for g in got], [i * pair.remote_size for i in range(4)])
+            if self.own is self.sides[0]:  # the other side has not started
+                calls[0].start()
+                with self.assertRaises(torus.BusyError):
+                    calls[0].start()
+            self.job.Barrier()
+            if self.own is self.sides[1]:
+                calls[0].start()
+            calls[0].wait()
+            calls[0].free()
+            with self.assertRaises(torus.ShutdownError):
+                calls[0].start()
+            with self.assertRaises(torus.ShutdownError):
+                pair.Allreduce_init(np.ones(1), np.zeros(1))
+
+    def test_a_duplicate_and_its_time_limit(self):
+        for pair in self.pairs():
+            pair.timeout = 20
+            with pair.Dup() as twin:
+                self.assertEqual((twin.rank, twin.size, twin.remote_size, pair.timeout),
+                                 (pair.rank, pair.size, pair.remote_size, 20))
+                twin.timeout = 0.2
+                request = twin.Ibarrier() if self.own is self.sides[0] else None
+                if request:
+                    with self.assertRaises(torus.OperationTimeoutError):
+                        request.wait()
+                self.assertEqual(pair.allreduce(1), pair.remote_size)
+                if not request:
+                    with self.assertRaises(torus.TorusError):
+                        twin.Barrier()
+                pair.barrier()

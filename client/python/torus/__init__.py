@@ -43,7 +43,8 @@ from .errors import (BusyError, ForkedError, InternalError, InvalidError, Mismat
                      ShutdownError, TorusError, VersionError)
 from .files import load, save
 from .group import Group, Persistent
-from .intergroup import PROC_NULL, ROOT, InterGroup
+from .intercalls import PROC_NULL, ROOT
+from .intergroup import InterGroup
 from .job import Job, current, empty
 from .operators import (BAND, BOR, BXOR, LAND, LOR, LXOR, MAX, MAXLOC, MIN, MINLOC, PROD, SUM, Op)
 from .requests import Request, waitall, waitany

@@ -77,6 +77,11 @@ class Buffer(NamedTuple):
     type: int
     array: Any
 
+    @property
+    def elements(self) -> np.ndarray:
+        """The array, without what keeps its memory."""
+        return self.array[0] if isinstance(self.array, tuple) else self.array
+
 
 def _as_array(obj: Any, what: str) -> np.ndarray:
     if isinstance(obj, np.ma.MaskedArray):
@@ -142,12 +147,8 @@ def destination(obj: Any, what: str = "recvbuf") -> Buffer:
 def same_type(a: Buffer, b: Buffer) -> None:
     """Raises TypeError unless both buffers have elements of one type."""
     if a.type != b.type:
-        raise TypeError(f"sendbuf has elements of {_dtype(a)}, recvbuf of {_dtype(b)}")
-
-
-def _dtype(buffer: Buffer) -> np.dtype:
-    array = buffer.array[0] if isinstance(buffer.array, tuple) else buffer.array
-    return array.dtype
+        raise TypeError(f"sendbuf has elements of {a.elements.dtype}, recvbuf of "
+                        f"{b.elements.dtype}")
 
 
 def same_count(have: int, need: int, what: str, why: str) -> None:

@@ -60,8 +60,7 @@ def _reduction(group: Any, name: str, send: Any, recv: Any, op: Any, last: Tuple
     if have.count % per:
         raise ValueError(f"{have.count} elements are not {per} equal blocks, one for each rank")
     kept += [d] + ([s] if s is not None else [])
-    array = have.array[0] if isinstance(have.array, tuple) else have.array
-    bound = bind(group.context, op, array.dtype)
+    bound = bind(group.context, op, have.elements.dtype)
     arguments = (HERE if s is None else s.pointer, d.pointer if writes else NOTHING,
                  have.count // per, have.type, bound.number, *last)
     return Call(name, arguments, [*kept, bound], bound.finish, bound.free)
@@ -109,8 +108,7 @@ def reduce_scatter(group: Any, send: Any, recv: Any, counts: Any, op: Any) -> Ca
     if s is not None:
         same_type(s, d)
         same_count(d.count, parts.counts[group.rank], "recvbuf", "recvcounts of this rank")
-    array = have.array[0] if isinstance(have.array, tuple) else have.array
-    bound = bind(group.context, op, array.dtype)
+    bound = bind(group.context, op, have.elements.dtype)
     return Call("reduce_scatterv", (HERE if s is None else s.pointer, d.pointer, parts.counts,
                                     have.type, bound.number), [s, d, parts, bound], bound.finish,
                 bound.free)

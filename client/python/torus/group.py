@@ -104,26 +104,38 @@ class Persistent:
     Free = free
 
 
-def _three_forms(prepare: "Callable[P, calls.Call]") -> (
+def _start(group: "Group", call: calls.Call) -> Request:
+    function = getattr(lib, f"torus_i{call.name}")
+    pointer = group.pointer
+    try:
+        call.begin()
+        return Request(group.context, lambda r: function(pointer, *call.arguments, r),
+                       call.keep, call.finish)
+    finally:
+        call.free()
+
+
+def three_forms(prepare: "Callable[P, calls.Call]") -> (
         "Tuple[Callable[P, None], Callable[P, Request], Callable[P, Persistent]]"):
-    """Returns the blocking, non-blocking and persistent methods of a call."""
+    """Returns the blocking, non-blocking and persistent methods of a call, which the object's
+    `carrier` makes."""
 
     def blocking(self: Any, *args: Any, **named: Any) -> None:
-        self._start(prepare(self, *args, **named)).wait()
+        _start(self.carrier, prepare(self, *args, **named)).wait()
 
     def starting(self: Any, *args: Any, **named: Any) -> Request:
-        return self._start(prepare(self, *args, **named))
+        return _start(self.carrier, prepare(self, *args, **named))
 
     def persistent(self: Any, *args: Any, **named: Any) -> Persistent:
-        return Persistent(self, prepare(self, *args, **named))
+        return Persistent(self.carrier, prepare(self, *args, **named))
 
     signature = inspect.signature(prepare)
-    name = prepare.__name__[1:].capitalize()
+    owner, name = prepare.__qualname__.split(".")[0], prepare.__name__[1:].capitalize()
     for form, called, end, returned in (
             (blocking, name, "", "None"),
             (starting, "I" + name.lower(), " Does not wait.", "Request"),
             (persistent, name + "_init", " For repeated calls.", "Persistent")):
-        form.__name__, form.__qualname__ = called, "Group." + called
+        form.__name__, form.__qualname__ = called, f"{owner}.{called}"
         text, blank, example = (prepare.__doc__ or "").partition("\n\n")
         form.__doc__ = text + end if end else text + blank + example
         form.__signature__ = signature.replace(return_annotation=returned)  # type: ignore
@@ -160,6 +172,11 @@ class Group(Objects):
         if self.freed:
             raise errors.make(lib.TORUS_ERR_SHUTDOWN, "this group has been freed")
         return self._pointer
+
+    @property
+    def carrier(self) -> "Group":
+        """The group that makes the calls: this one."""
+        return self
 
     def Get_rank(self) -> int:
         """The rank of this process in the group."""
@@ -275,11 +292,6 @@ class Group(Objects):
         pointer, self._pointer = self.pointer, ffi.NULL
         self.context.check(lib.torus_group_free(pointer))
 
-    def forget(self) -> None:
-        """Leaves the group of the library to its inter-group, which frees it."""
-        self.plans.clear()
-        self._pointer = ffi.NULL
-
     @property
     def freed(self) -> bool:
         """Whether this rank has freed the group."""
@@ -318,16 +330,6 @@ class Group(Objects):
         self.Free()
 
     # ---- buffers ----
-
-    def _start(self, call: calls.Call) -> Request:
-        function = getattr(lib, f"torus_i{call.name}")
-        pointer = self.pointer
-        try:
-            call.begin()
-            return Request(self.context, lambda r: function(pointer, *call.arguments, r),
-                           call.keep, call.finish)
-        finally:
-            call.free()
 
     def _barrier(self) -> calls.Call:
         """Returns when all ranks have called it."""
@@ -447,31 +449,31 @@ class Group(Objects):
         """Neighbor_alltoall of lists of arrays, as those of Alltoallw."""
         return self._neighbours("alltoallw", sendbuf, recvbuf, dims, periods, sources, destinations)
 
-    Barrier, Ibarrier, Barrier_init = _three_forms(_barrier)
-    Bcast, Ibcast, Bcast_init = _three_forms(_bcast)
-    Reduce, Ireduce, Reduce_init = _three_forms(_reduce)
-    Allreduce, Iallreduce, Allreduce_init = _three_forms(_allreduce)
-    Reduce_scatter_block, Ireduce_scatter_block, Reduce_scatter_block_init = _three_forms(
+    Barrier, Ibarrier, Barrier_init = three_forms(_barrier)
+    Bcast, Ibcast, Bcast_init = three_forms(_bcast)
+    Reduce, Ireduce, Reduce_init = three_forms(_reduce)
+    Allreduce, Iallreduce, Allreduce_init = three_forms(_allreduce)
+    Reduce_scatter_block, Ireduce_scatter_block, Reduce_scatter_block_init = three_forms(
         _reduce_scatter_block)
-    Reduce_scatter, Ireduce_scatter, Reduce_scatter_init = _three_forms(_reduce_scatter)
-    Scan, Iscan, Scan_init = _three_forms(_scan)
-    Exscan, Iexscan, Exscan_init = _three_forms(_exscan)
-    Gather, Igather, Gather_init = _three_forms(_gather)
-    Gatherv, Igatherv, Gatherv_init = _three_forms(_gatherv)
-    Scatter, Iscatter, Scatter_init = _three_forms(_scatter)
-    Scatterv, Iscatterv, Scatterv_init = _three_forms(_scatterv)
-    Allgather, Iallgather, Allgather_init = _three_forms(_allgather)
-    Allgatherv, Iallgatherv, Allgatherv_init = _three_forms(_allgatherv)
-    Alltoall, Ialltoall, Alltoall_init = _three_forms(_alltoall)
-    Alltoallv, Ialltoallv, Alltoallv_init = _three_forms(_alltoallv)
-    Alltoallw, Ialltoallw, Alltoallw_init = _three_forms(_alltoallw)
-    Neighbor_allgather, Ineighbor_allgather, Neighbor_allgather_init = _three_forms(
+    Reduce_scatter, Ireduce_scatter, Reduce_scatter_init = three_forms(_reduce_scatter)
+    Scan, Iscan, Scan_init = three_forms(_scan)
+    Exscan, Iexscan, Exscan_init = three_forms(_exscan)
+    Gather, Igather, Gather_init = three_forms(_gather)
+    Gatherv, Igatherv, Gatherv_init = three_forms(_gatherv)
+    Scatter, Iscatter, Scatter_init = three_forms(_scatter)
+    Scatterv, Iscatterv, Scatterv_init = three_forms(_scatterv)
+    Allgather, Iallgather, Allgather_init = three_forms(_allgather)
+    Allgatherv, Iallgatherv, Allgatherv_init = three_forms(_allgatherv)
+    Alltoall, Ialltoall, Alltoall_init = three_forms(_alltoall)
+    Alltoallv, Ialltoallv, Alltoallv_init = three_forms(_alltoallv)
+    Alltoallw, Ialltoallw, Alltoallw_init = three_forms(_alltoallw)
+    Neighbor_allgather, Ineighbor_allgather, Neighbor_allgather_init = three_forms(
         _neighbor_allgather)
-    Neighbor_allgatherv, Ineighbor_allgatherv, Neighbor_allgatherv_init = _three_forms(
+    Neighbor_allgatherv, Ineighbor_allgatherv, Neighbor_allgatherv_init = three_forms(
         _neighbor_allgatherv)
-    Neighbor_alltoall, Ineighbor_alltoall, Neighbor_alltoall_init = _three_forms(
+    Neighbor_alltoall, Ineighbor_alltoall, Neighbor_alltoall_init = three_forms(
         _neighbor_alltoall)
-    Neighbor_alltoallv, Ineighbor_alltoallv, Neighbor_alltoallv_init = _three_forms(
+    Neighbor_alltoallv, Ineighbor_alltoallv, Neighbor_alltoallv_init = three_forms(
         _neighbor_alltoallv)
-    Neighbor_alltoallw, Ineighbor_alltoallw, Neighbor_alltoallw_init = _three_forms(
+    Neighbor_alltoallw, Ineighbor_alltoallw, Neighbor_alltoallw_init = three_forms(
         _neighbor_alltoallw)

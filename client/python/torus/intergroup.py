@@ -4,56 +4,55 @@ other one, the remote group. Ranks are those in their own group.
 """
 from __future__ import annotations
 
-from typing import Any, List, Optional, Sequence, Tuple, TypeVar
+from typing import Any, List, Optional, TypeVar
 
 import numpy as np
 
-from ._torus import ffi, lib
-from . import buffers, errors
-from .group import Group
+from ._torus import lib
+from . import buffers, calls, errors, intercalls
+from .group import Group, three_forms
+from .interobjects import InterObjects
 from .job import job_of
-from .operators import SUM, bind
-from .requests import Request
+from .operators import SUM
 
 Self = TypeVar("Self", bound="InterGroup")
 
-ROOT: int = lib.TORUS_ROOT  # `root` of the rank that sends
-PROC_NULL: int = lib.TORUS_NO_ROOT  # `root` of the other ranks of its group
 
-
-class InterGroup:
-    """Two groups that exchange data. A context manager, as Group.
+class InterGroup(InterObjects):
+    """Two groups that exchange data. A context manager, as Group. `root` of a call with a root is
+    torus.ROOT for the root, torus.PROC_NULL for the other ranks of its group, and the root's rank
+    for those of the other group. Arguments that a rank does not use are ignored.
 
     >>> half = job.size // 2
     >>> if half:
     ...     with job.Icreate_intergroup(range(half), range(half, job.size)).wait() as pair:
     ...         got = np.zeros(pair.remote_size, int)
     ...         pair.Allgather(np.array([pair.size]), got)
+    ...         assert pair.allgather(pair.size) == got.tolist()
     ...     assert set(got) == {pair.remote_size}
     """
 
     def __init__(self, everyone: Group, first: int) -> None:
         """Takes over a group; its first ranks, `first` of them, are one side."""
-        made = ffi.new("torus_intergroup **")
-        everyone.context.check(lib.torus_intergroup_of(everyone.pointer, first, made))
-        self._all = everyone
-        self._first = first
-        self._pointer = made[0]
+        sizes, side = (first, everyone.size - first), int(everyone.rank >= first)
+        self._everyone = everyone
+        self._sides = first
         self.context = everyone.context
-        self.rank: int = lib.torus_intergroup_rank(made[0])
-        self.size: int = lib.torus_intergroup_size(made[0])
-        self.remote_size: int = lib.torus_intergroup_remote_size(made[0])
+        self.rank = everyone.rank - side * first
+        self.size = sizes[side]
+        self.remote_size = sizes[1 - side]
+        self.remote_first = (1 - side) * first  # the rank of the other group's rank 0 in `carrier`
 
     def __repr__(self) -> str:
         return f"<torus.InterGroup rank {self.rank} of {self.size}, to {self.remote_size}>"
 
     @property
-    def pointer(self) -> Any:
-        """The inter-group of the library; ShutdownError after Free or close."""
+    def carrier(self) -> Group:
+        """The group of both sides, which makes the calls; ShutdownError after Free or close."""
         self.context.enter()
-        if self._pointer == ffi.NULL:
+        if self._everyone.freed:
             raise errors.make(lib.TORUS_ERR_SHUTDOWN, "this inter-group has been freed")
-        return self._pointer
+        return self._everyone
 
     def Get_rank(self) -> int:
         """The rank of this process in its group."""
@@ -67,13 +66,22 @@ class InterGroup:
         """The number of ranks of the other group."""
         return self.remote_size
 
+    @property
+    def timeout(self) -> Optional[float]:
+        """How long later calls wait for all ranks, as Group.timeout."""
+        return self._everyone.timeout
+
+    @timeout.setter
+    def timeout(self, seconds: Optional[float]) -> None:
+        self.carrier.timeout = seconds
+
+    def Dup(self) -> "InterGroup":
+        """Creates an inter-group of the same ranks; its calls are independent of this one's."""
+        return InterGroup(self.carrier.Dup(), self._sides)
+
     def Free(self) -> None:
         """Leaves and frees the inter-group. Calls in flight complete. Other ranks do not wait."""
-        if self._pointer == ffi.NULL or self.context.closed:
-            return
-        pointer, self._pointer = self.pointer, ffi.NULL
-        self._all.forget()
-        self.context.check(lib.torus_intergroup_free(pointer))
+        self._everyone.Free()
 
     def __enter__(self: Self) -> Self:
         return self
@@ -84,88 +92,83 @@ class InterGroup:
     def Merge(self, high: bool = False) -> Group:
         """Creates one group of both. The ranks of the group that gives `high` come last; if both
         give the same, all ranks agree on an order."""
-        _ = self.pointer
-        given = np.zeros(self._all.size, np.int8)
-        self._all.Allgather(np.array([high], np.int8), given)
-        sides = [given[:self._first], given[self._first:]]
+        everyone = self.carrier
+        given = np.zeros(everyone.size, np.int8)
+        everyone.Allgather(np.array([high], np.int8), given)
+        sides = [given[:self._sides], given[self._sides:]]
         if any(side.min() != side.max() for side in sides):
             raise errors.make(lib.TORUS_ERR_MISMATCH, "merge: ranks of one group differ on whether it "
                               "is the high one")
-        ranks = list(range(self._all.size))
+        ranks = list(range(everyone.size))
         if sides[0][0] and not sides[1][0]:
-            ranks = ranks[self._first:] + ranks[:self._first]
-        return self._all.Create_group(ranks)
+            ranks = ranks[self._sides:] + ranks[:self._sides]
+        return everyone.Create_group(ranks)
 
-    # ---- collectives ----
+    # ---- buffers ----
 
-    def _start(self, name: str, arguments: Tuple[Any, ...], keep: Sequence[Any],
-               finish: Any = None) -> Request:
-        function, pointer = getattr(lib, f"torus_intergroup_i{name}"), self.pointer
-        return Request(self.context, lambda r: function(pointer, *arguments, r), keep, finish)
-
-    def Ibarrier(self) -> Request:
-        """Barrier without waiting."""
-        return self._start("barrier", (), ())
-
-    def Barrier(self) -> None:
+    def _barrier(self) -> calls.Call:
         """Returns when all ranks of both groups have called it."""
-        self.Ibarrier().wait()
+        return calls.barrier(self)
 
-    def Ibcast(self, buf: Any, root: int = 0) -> Request:
-        """Bcast without waiting."""
-        if root == PROC_NULL:
-            return self._start("broadcast", (ffi.NULL, 0, buffers.BYTE, PROC_NULL), ())
-        b = buffers.check(buf, "buf", root != ROOT)
-        number = ROOT if root == ROOT else buffers.root_of(root, self.remote_size)
-        return self._start("broadcast", (b.pointer, b.count, b.type, number), [b])
+    def _bcast(self, buf: Any = None, root: int = 0) -> calls.Call:
+        """Copies the root's buffer to all ranks of the other group."""
+        return intercalls.broadcast(self, buf, root)
 
-    def Bcast(self, buf: Any, root: int = 0) -> None:
-        """Copies the root's buffer to all ranks of the other group. The root gives torus.ROOT, the
-        others of its group torus.PROC_NULL, and the receivers the root's rank."""
-        self.Ibcast(buf, root).wait()
+    def _reduce(self, sendbuf: Any = None, recvbuf: Any = None, op: Any = SUM,
+                root: int = 0) -> calls.Call:
+        """Combines the buffers of the other group at the root, in the order of its ranks."""
+        return intercalls.reduce(self, sendbuf, recvbuf, op, root)
 
-    def _blocks(self, name: str, send: Any, recv: Any, sent: int) -> Request:
-        s, d = buffers.source(send), buffers.destination(recv)
-        buffers.same_type(s, d)
-        for buffer, what, parts in ((s, "sendbuf", sent), (d, "recvbuf", self.remote_size)):
-            if buffer.count % parts:
-                raise ValueError(f"{what}: {buffer.count} elements are not {parts} equal blocks, one "
-                                 "for each rank of the other group")
-        return self._start(name, (s.pointer, s.count // sent, d.pointer, d.count // self.remote_size,
-                                  s.type), [s, d])
-
-    def Iallgather(self, sendbuf: Any, recvbuf: Any) -> Request:
-        """Allgather without waiting."""
-        return self._blocks("allgather", sendbuf, recvbuf, 1)
-
-    def Allgather(self, sendbuf: Any, recvbuf: Any) -> None:
-        """Copies the buffer of each rank to all ranks of the other group."""
-        self.Iallgather(sendbuf, recvbuf).wait()
-
-    def Ialltoall(self, sendbuf: Any, recvbuf: Any) -> Request:
-        """Alltoall without waiting."""
-        return self._blocks("alltoall", sendbuf, recvbuf, self.remote_size)
-
-    def Alltoall(self, sendbuf: Any, recvbuf: Any) -> None:
-        """Sends block i to rank i of the other group; block j of recvbuf comes from its rank j."""
-        self.Ialltoall(sendbuf, recvbuf).wait()
-
-    def Iallreduce(self, sendbuf: Any, recvbuf: Any, op: Any = SUM) -> Request:
-        """Allreduce without waiting."""
-        s, d = buffers.source(sendbuf), buffers.destination(recvbuf)
-        buffers.same_type(s, d)
-        buffers.same_count(d.count, s.count, "recvbuf", f"sendbuf has {s.count} elements")
-        array = s.array[0] if isinstance(s.array, tuple) else s.array
-        bound = bind(self.context, op, array.dtype)
-        try:
-            return self._start("allreduce", (s.pointer, d.pointer, s.count, s.type, bound.number),
-                               [s, d, bound], bound.finish)
-        finally:
-            bound.free()
-
-    def Allreduce(self, sendbuf: Any, recvbuf: Any, op: Any = SUM) -> None:
+    def _allreduce(self, sendbuf: Any, recvbuf: Any, op: Any = SUM) -> calls.Call:
         """Combines the buffers of the other group, in the order of its ranks."""
-        self.Iallreduce(sendbuf, recvbuf, op).wait()
+        return intercalls.allreduce(self, sendbuf, recvbuf, op)
+
+    def _gather(self, sendbuf: Any = None, recvbuf: Any = None, root: int = 0) -> calls.Call:
+        """Copies the buffers of the other group to the root, in the order of its ranks."""
+        return intercalls.gather(self, sendbuf, recvbuf, root)
+
+    def _gatherv(self, sendbuf: Any = None, recvbuf: Any = None, root: int = 0) -> calls.Call:
+        """Gather of different counts: recvbuf of the root is [array, counts] with or without
+        places."""
+        return intercalls.gatherv(self, sendbuf, recvbuf, root)
+
+    def _scatter(self, sendbuf: Any = None, recvbuf: Any = None, root: int = 0) -> calls.Call:
+        """Copies block r of the root's buffer to rank r of the other group."""
+        return intercalls.scatter(self, sendbuf, recvbuf, root)
+
+    def _scatterv(self, sendbuf: Any = None, recvbuf: Any = None, root: int = 0) -> calls.Call:
+        """Scatter of different counts: sendbuf of the root is [array, counts] with or without
+        places."""
+        return intercalls.scatterv(self, sendbuf, recvbuf, root)
+
+    def _allgather(self, sendbuf: Any, recvbuf: Any) -> calls.Call:
+        """Copies the buffer of each rank to all ranks of the other group."""
+        return intercalls.allgather(self, sendbuf, recvbuf)
+
+    def _allgatherv(self, sendbuf: Any, recvbuf: Any) -> calls.Call:
+        """Allgather of different counts: recvbuf is [array, counts] with or without places."""
+        return intercalls.allgatherv(self, sendbuf, recvbuf)
+
+    def _alltoall(self, sendbuf: Any, recvbuf: Any) -> calls.Call:
+        """Sends block i to rank i of the other group; block j of recvbuf comes from its rank j."""
+        return intercalls.alltoall(self, sendbuf, recvbuf)
+
+    def _alltoallv(self, sendbuf: Any, recvbuf: Any) -> calls.Call:
+        """Alltoall of different counts: both buffers are [array, counts] with or without places."""
+        return intercalls.alltoallv(self, sendbuf, recvbuf)
+
+    Barrier, Ibarrier, Barrier_init = three_forms(_barrier)
+    Bcast, Ibcast, Bcast_init = three_forms(_bcast)
+    Reduce, Ireduce, Reduce_init = three_forms(_reduce)
+    Allreduce, Iallreduce, Allreduce_init = three_forms(_allreduce)
+    Gather, Igather, Gather_init = three_forms(_gather)
+    Gatherv, Igatherv, Gatherv_init = three_forms(_gatherv)
+    Scatter, Iscatter, Scatter_init = three_forms(_scatter)
+    Scatterv, Iscatterv, Scatterv_init = three_forms(_scatterv)
+    Allgather, Iallgather, Allgather_init = three_forms(_allgather)
+    Allgatherv, Iallgatherv, Allgatherv_init = three_forms(_allgatherv)
+    Alltoall, Ialltoall, Alltoall_init = three_forms(_alltoall)
+    Alltoallv, Ialltoallv, Alltoallv_init = three_forms(_alltoallv)
 
 
 def leaders_meet(local: Group, peer: Group, remote_leader: int, own: np.ndarray,

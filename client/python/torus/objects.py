@@ -29,7 +29,7 @@ def _described(error: BaseException) -> str:
         return type(error).__name__
 
 
-class _Pickled:
+class Pickled:
     """A list of objects as bytes, or the reason why one of them cannot be pickled."""
 
     def __init__(self, make: Callable[[], Sequence[Any]]) -> None:
@@ -53,11 +53,50 @@ class _Pickled:
         return np.frombuffer(b"".join(self.parts), np.uint8)
 
 
-def _listed(objects: Any, size: int, what: str) -> List[Any]:
-    listed = list(objects)
-    if len(listed) != size:
-        raise ValueError(f"{what} has {len(listed)} objects for {size} ranks")
-    return listed
+def permit(group: "Objects") -> None:
+    """Raises NotPermittedError unless pickles of other ranks may be loaded."""
+    if not group.allow_pickle and not lib.torus_authenticated(group.context.pointer):
+        raise errors.make(
+            lib.TORUS_ERR_PERMISSION,
+            "the daemons run with insecure = yes, so any host may send data in the name of "
+            "another rank, and a pickle can run code: use keys (torusctl keygen), or "
+            "Job(allow_pickle=True), or the upper-case calls")
+
+
+def _load(group: "Objects", data: np.ndarray) -> Any:
+    permit(group)
+    return pickle.loads(data.tobytes())
+
+
+def split(group: "Objects", data: np.ndarray, lengths: np.ndarray) -> List[Any]:
+    """Returns the objects whose pickles follow each other in `data`."""
+    ends = np.cumsum(lengths)
+    return [_load(group, data[end - length:end]) for length, end in zip(lengths, ends)]
+
+
+def agree(group: "Objects", failed: np.ndarray, mine: Pickled,
+          name: Callable[[int], str] = "rank {}".format) -> None:
+    """Raises ObjectError on all ranks if one rank has failed; all know which. `name` names a rank
+    of the group in the sentence."""
+    if not failed.any():
+        return
+    reason = np.frombuffer(mine.reason, np.uint8)
+    lengths = np.zeros(group.size, np.int64)
+    group.Allgather(np.array([len(reason)], np.int64), lengths)
+    reasons = np.zeros(int(lengths.sum()), np.uint8)
+    group.Allgatherv(reason, [reasons, lengths])
+    rank = int(np.argmax(lengths > 0))
+    begin = int(lengths[:rank].sum())
+    text = reasons[begin:begin + int(lengths[rank])].tobytes().decode("utf-8", "replace")
+    raise errors.ObjectError(f"{name(rank)} cannot pickle its object: {text}") from mine.cause
+
+
+def listed(objects: Any, size: int, what: str) -> List[Any]:
+    """Returns the objects as a list; ValueError unless there is one for each rank."""
+    made = list(objects)
+    if len(made) != size:
+        raise ValueError(f"{what} has {len(made)} objects for {size} ranks")
+    return made
 
 
 class Objects:
@@ -79,37 +118,6 @@ class Objects:
         Neighbor_alltoall: Any
         Neighbor_alltoallv: Any
 
-    def _permit(self) -> None:
-        """Raises NotPermittedError unless pickles of other ranks may be loaded."""
-        if not self.allow_pickle and not lib.torus_authenticated(self.context.pointer):
-            raise errors.make(
-                lib.TORUS_ERR_PERMISSION,
-                "the daemons run with insecure = yes, so any host may send data in the name of "
-                "another rank, and a pickle can run code: use keys (torusctl keygen), or "
-                "Job(allow_pickle=True), or the upper-case calls")
-
-    def _load(self, data: np.ndarray) -> Any:
-        self._permit()
-        return pickle.loads(data.tobytes())
-
-    def _split(self, data: np.ndarray, lengths: np.ndarray) -> List[Any]:
-        ends = np.cumsum(lengths)
-        return [self._load(data[end - length:end]) for length, end in zip(lengths, ends)]
-
-    def _agree(self, failed: np.ndarray, mine: _Pickled) -> None:
-        """Raises ObjectError on all ranks if one rank has failed; all know which."""
-        if not failed.any():
-            return
-        reason = np.frombuffer(mine.reason, np.uint8)
-        lengths = np.zeros(self.size, np.int64)
-        self.Allgather(np.array([len(reason)], np.int64), lengths)
-        reasons = np.zeros(int(lengths.sum()), np.uint8)
-        self.Allgatherv(reason, [reasons, lengths])
-        rank = int(np.argmax(lengths > 0))
-        begin = int(lengths[:rank].sum())
-        text = reasons[begin:begin + int(lengths[rank])].tobytes().decode("utf-8", "replace")
-        raise errors.ObjectError(f"rank {rank} cannot pickle its object: {text}") from mine.cause
-
     def barrier(self) -> None:
         """Returns when all ranks have called it."""
         self.Barrier()
@@ -121,33 +129,33 @@ class Objects:
         {'steps': 10}
         """
         root = buffers.root_of(root, self.size)
-        mine = _Pickled(lambda: [obj] if self.rank == root else [])
+        mine = Pickled(lambda: [obj] if self.rank == root else [])
         length = mine.lengths(1) if self.rank == root else np.zeros(1, np.int64)
         self.Bcast(length, root)
-        self._agree(length == FAILED, mine)
+        agree(self, length == FAILED, mine)
         data = mine.bytes() if self.rank == root else np.zeros(int(length[0]), np.uint8)
         self.Bcast(data, root)
-        self._permit()  # at the root too: all ranks raise
-        return obj if self.rank == root else self._load(data)
+        permit(self)  # at the root too: all ranks raise
+        return obj if self.rank == root else _load(self, data)
 
-    def _lengths(self, mine: _Pickled) -> np.ndarray:
+    def _lengths(self, mine: Pickled) -> np.ndarray:
         lengths = np.zeros(self.size, np.int64)
         self.Allgather(mine.lengths(1), lengths)
-        self._agree(lengths == FAILED, mine)
+        agree(self, lengths == FAILED, mine)
         return lengths
 
     def gather(self, sendobj: Any, root: int = 0) -> Optional[List[Any]]:
         """Returns the objects of all ranks at the root, None on other ranks."""
         root = buffers.root_of(root, self.size)
-        mine = _Pickled(lambda: [sendobj])
+        mine = Pickled(lambda: [sendobj])
         lengths = self._lengths(mine)
         if self.rank != root:
             self.Gatherv(mine.bytes(), None, root)
-            self._permit()  # as the root does
+            permit(self)  # as the root does
             return None
         data = np.zeros(int(lengths.sum()), np.uint8)
         self.Gatherv(mine.bytes(), [data, lengths], root)
-        return self._split(data, lengths)
+        return split(self, data, lengths)
 
     def allgather(self, sendobj: Any) -> List[Any]:
         """Returns the objects of all ranks, in the order of ranks.
@@ -155,33 +163,33 @@ class Objects:
         >>> job.allgather(job.rank) == list(range(job.size))
         True
         """
-        mine = _Pickled(lambda: [sendobj])
+        mine = Pickled(lambda: [sendobj])
         lengths = self._lengths(mine)
         data = np.zeros(int(lengths.sum()), np.uint8)
         self.Allgatherv(mine.bytes(), [data, lengths])
-        return self._split(data, lengths)
+        return split(self, data, lengths)
 
     def scatter(self, sendobj: Any = None, root: int = 0) -> Any:
         """Returns object r of the root's list on rank r."""
         root = buffers.root_of(root, self.size)
         at_root = self.rank == root
-        mine = _Pickled(lambda: _listed(sendobj, self.size, "sendobj") if at_root else [])
+        mine = Pickled(lambda: listed(sendobj, self.size, "sendobj") if at_root else [])
         lengths = mine.lengths(self.size) if at_root else np.zeros(self.size, np.int64)
         self.Bcast(lengths, root)
-        self._agree(lengths == FAILED, mine)
+        agree(self, lengths == FAILED, mine)
         data = np.zeros(int(lengths[self.rank]), np.uint8)
         self.Scatterv([mine.bytes(), lengths] if at_root else None, data, root)
-        return self._load(data)
+        return _load(self, data)
 
     def alltoall(self, sendobj: Sequence[Any]) -> List[Any]:
         """Sends object i of the list to rank i; returns the objects of all ranks."""
-        mine = _Pickled(lambda: _listed(sendobj, self.size, "sendobj"))
+        mine = Pickled(lambda: listed(sendobj, self.size, "sendobj"))
         sent, lengths = mine.lengths(self.size), np.zeros(self.size, np.int64)
         self.Alltoall(sent, lengths)
-        self._agree(lengths == FAILED, mine)
+        agree(self, lengths == FAILED, mine)
         data = np.zeros(int(lengths.sum()), np.uint8)
         self.Alltoallv([mine.bytes(), sent], [data, lengths])
-        return self._split(data, lengths)
+        return split(self, data, lengths)
 
     def reduce(self, sendobj: Any, op: Any = SUM, root: int = 0) -> Any:
         """Returns the objects combined in the order of ranks at the root, None elsewhere. `op` is
@@ -210,10 +218,10 @@ class Objects:
         from . import calls  # pylint: disable=import-outside-toplevel
         edges = calls.edges(self, named.get("dims"), named.get("periods", True),
                             named.get("sources"), named.get("destinations"))
-        mine = _Pickled(lambda: make(edges.destinations))
+        mine = Pickled(lambda: make(edges.destinations))
         failed = np.zeros(self.size, np.bool_)
         self.Allgather(np.array([mine.cause is not None]), failed)
-        self._agree(failed, mine)
+        agree(self, failed, mine)
         sent, lengths = mine.lengths(edges.destinations), np.full(edges.sources, FAILED, np.int64)
         self.Neighbor_alltoall(sent, lengths, **named)
         present = np.maximum(lengths, 0)
@@ -221,13 +229,13 @@ class Objects:
         data = np.zeros(int(present.sum()), np.uint8)
         begins = np.cumsum(sent) - sent
         self.Neighbor_alltoallv([mine.bytes(), sent, begins], [data, present, places], **named)
-        return [None if length == FAILED else self._load(data[at:at + length])
+        return [None if length == FAILED else _load(self, data[at:at + length])
                 for length, at in zip(lengths, places)]
 
     def neighbor_alltoall(self, sendobj: Sequence[Any], **named: Any) -> List[Any]:
         """Sends one object to each neighbour, named as for Neighbor_alltoall; returns theirs. The
         object of a missing neighbour is None."""
-        return self._neighbor(lambda count: _listed(sendobj, count, "sendobj"), named)
+        return self._neighbor(lambda count: listed(sendobj, count, "sendobj"), named)
 
     def neighbor_allgather(self, sendobj: Any, **named: Any) -> List[Any]:
         """Sends the object to all neighbours; returns theirs."""

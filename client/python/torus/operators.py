@@ -85,6 +85,14 @@ MINLOC = Op("MINLOC", lib.TORUS_MINLOC, _minloc)
 MAXLOC = Op("MAXLOC", lib.TORUS_MAXLOC, _maxloc)
 
 
+def _apply(function: Callable[[Any, Any], Any], lower: np.ndarray, inout: np.ndarray) -> None:
+    """Sets inout to lower op inout. The function gets copies, which it may keep."""
+    result = np.asarray(function(lower.copy(), inout.copy()))
+    if result.shape != inout.shape:
+        raise ValueError(f"the operator returned shape {result.shape}, not {inout.shape}")
+    np.copyto(inout, result, casting="same_kind")
+
+
 class _State:
     """An operator in one call: the type of its elements, and what it has raised."""
 
@@ -94,14 +102,10 @@ class _State:
         self.error: Optional[BaseException] = None
 
     def combine(self, lower: Any, inout: Any, count: int) -> None:
-        """Sets inout to lower op inout. The function gets copies, which it may keep."""
+        """Sets inout to lower op inout, which are memory of the library."""
         size = count * self.dtype.itemsize
         target = np.frombuffer(ffi.buffer(inout, size), self.dtype)
-        first = np.frombuffer(ffi.buffer(lower, size), self.dtype).copy()
-        result = np.asarray(self.function(first, target.copy()))
-        if result.shape != target.shape:
-            raise ValueError(f"the operator returned shape {result.shape}, not {target.shape}")
-        np.copyto(target, result, casting="same_kind")
+        _apply(self.function, np.frombuffer(ffi.buffer(lower, size), self.dtype), target)
 
 
 @ffi.def_extern()
@@ -119,6 +123,13 @@ def torus_py_combine(lower: Any, inout: Any, count: int, user: Any) -> None:
         combining.active = False
 
 
+def check_op(op: Any) -> None:
+    """Raises TypeError unless the operator is an Op."""
+    if not isinstance(op, Op):
+        raise TypeError(f"op is a {type(op).__name__}: pass torus.SUM or another torus.Op; "
+                        "torus.Op.Create makes one of a function")
+
+
 class Bound(NamedTuple):
     """An operator of one call: its number, what keeps it alive, and `finish` of the request."""
 
@@ -131,9 +142,7 @@ class Bound(NamedTuple):
 def bind(context: Context, op: Any, dtype: np.dtype) -> Bound:
     """Returns the operator of one call on elements of a type. The caller calls `free` when the call
     has started: the library keeps the operator as long as it needs it."""
-    if not isinstance(op, Op):
-        raise TypeError(f"op is a {type(op).__name__}: pass torus.SUM or another torus.Op; "
-                        "torus.Op.Create makes one of a function")
+    check_op(op)
     if op.function is None:
         return Bound(op.number, [], None, lambda: None)
     state = _State(op.function, dtype)
@@ -150,3 +159,32 @@ def bind(context: Context, op: Any, dtype: np.dtype) -> Bound:
 
     return Bound(number[0], [state, handle, op], finish,
                  lambda: context.defer(lib.torus_op_free, context.pointer, number[0]))
+
+
+def check_types(context: Context, op: Any, number: int) -> None:
+    """Raises TypeError unless `op` is an operator, and InvalidError unless it combines elements of
+    the library's type `number`."""
+    check_op(op)
+    if op.function is None:
+        context.enter()
+        context.check(lib.torus_reduce_local(context.pointer, ffi.NULL, ffi.NULL, 0, number,
+                                             op.number))
+
+
+def fold(context: Context, op: Op, rows: np.ndarray, number: int) -> np.ndarray:
+    """Returns the rows combined in their order, in this process. It does not change them, so that
+    it may be interrupted and called again."""
+    result = rows[0].copy()
+    for row in rows[1:]:
+        lower, result = result, row.copy()
+        if op.function is None:
+            context.check(lib.torus_reduce_local(
+                context.pointer, ffi.cast("void *", lower.ctypes.data),
+                ffi.cast("void *", result.ctypes.data), result.size, number, op.number))
+            continue
+        combining.active = True
+        try:
+            _apply(op.function, lower, result)
+        finally:
+            combining.active = False
+    return result

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The arguments of the collectives of an inter-group, as calls of the group of both sides: an
+alltoallv in which ranks exchange with the ranks of the other group alone. Lists of counts and places
+are those of the other group's ranks.
+"""
+from __future__ import annotations
+
+from typing import Any, Callable, List, NamedTuple, Optional, Tuple
+
+import numpy as np
+
+from ._torus import ffi, lib
+from . import buffers
+from .buffers import Buffer, same_count, same_type
+from .calls import NOTHING, Call
+from .operators import check_types, fold
+
+ROOT: int = lib.TORUS_ROOT  # `root` of the rank that is the root
+PROC_NULL: int = lib.TORUS_NO_ROOT  # `root` of the other ranks of its group
+
+
+class Shares(NamedTuple):
+    """A buffer, and what each rank of the other group sends or receives of it."""
+
+    buffer: Buffer
+    counts: List[int]
+    places: List[int]
+
+
+def source(obj: Any) -> Buffer:
+    """Returns a buffer that the call reads."""
+    _not_in_place(obj, "sendbuf")
+    return buffers.source(obj)
+
+
+def destination(obj: Any) -> Buffer:
+    """Returns a buffer that the call writes."""
+    _not_in_place(obj, "recvbuf")
+    return buffers.destination(obj)
+
+
+def _both(send: Any, recv: Any) -> Tuple[Buffer, Buffer]:
+    s, d = source(send), destination(recv)
+    same_type(s, d)
+    return s, d
+
+
+def _not_in_place(obj: Any, what: str) -> None:
+    if buffers.in_place(obj):
+        raise ValueError(f"{what} is IN_PLACE, but what a rank of an inter-group sends goes to the "
+                         "other group")
+
+
+def role(pair: Any, root: Any) -> int:
+    """Returns ROOT, PROC_NULL, or the root's rank in the other group; else raises ValueError."""
+    if root in (ROOT, PROC_NULL):
+        return int(root)
+    number = int(root)
+    if number != root or not 0 <= number < pair.remote_size:
+        raise ValueError(f"root {root} is neither torus.ROOT, nor torus.PROC_NULL, nor a rank of the "
+                         f"other group, which has ranks 0 to {pair.remote_size - 1}")
+    return number
+
+
+def _whole(pair: Any, buffer: Buffer) -> Shares:
+    """Each rank has all of the buffer."""
+    return Shares(buffer, [buffer.count] * pair.remote_size, [0] * pair.remote_size)
+
+
+def _one(pair: Any, buffer: Buffer, rank: int) -> Shares:
+    """One rank has all of the buffer."""
+    return Shares(buffer, [buffer.count * (r == rank) for r in range(pair.remote_size)],
+                  [0] * pair.remote_size)
+
+
+def _equal(pair: Any, buffer: Buffer, what: str) -> Shares:
+    """Each rank has a block of the buffer."""
+    count, rest = divmod(buffer.count, pair.remote_size)
+    if rest:
+        raise ValueError(f"{what}: {buffer.count} elements are not {pair.remote_size} equal blocks, "
+                         "one for each rank of the other group")
+    return Shares(buffer, [count] * pair.remote_size, [count * r for r in range(pair.remote_size)])
+
+
+def _listed(pair: Any, spec: Any, what: str, writable: bool) -> Shares:
+    """Each rank has the part that [array, counts, places] gives it."""
+    parts = buffers.parts(spec, what, writable, pair.remote_size, True)
+    return Shares(parts.buffer, list(parts.counts), list(parts.places))
+
+
+def _spread(pair: Any, shares: Optional[Shares]) -> Tuple[Any, Any, Any]:
+    """Returns the address, counts and places for all ranks of both groups."""
+    size, begin = pair.carrier.size, pair.remote_first
+    counts, places = ffi.new("size_t []", size), ffi.new("ptrdiff_t []", size)
+    if shares is None:
+        return NOTHING, counts, places
+    counts[begin:begin + pair.remote_size] = shares.counts
+    places[begin:begin + pair.remote_size] = shares.places
+    return shares.buffer.pointer, counts, places
+
+
+def _exchange(pair: Any, sent: Optional[Shares], received: Optional[Shares],
+              finish: Optional[Callable[[], Any]] = None) -> Call:
+    if sent is not None and received is not None:
+        same_type(sent.buffer, received.buffer)
+    shares = sent if sent is not None else received
+    kind = shares.buffer.type if shares is not None else buffers.BYTE
+    return Call("alltoallv", (*_spread(pair, sent), *_spread(pair, received), kind),
+                [sent, received], finish)
+
+
+def broadcast(pair: Any, buf: Any, root: Any) -> Call:
+    """Bcast."""
+    root = role(pair, root)
+    if root == PROC_NULL:
+        return _exchange(pair, None, None)
+    _not_in_place(buf, "buf")
+    buffer = buffers.check(buf, "buf", root != ROOT)
+    if root == ROOT:
+        return _exchange(pair, _whole(pair, buffer), None)
+    return _exchange(pair, None, _one(pair, buffer, root))
+
+
+def _to_root(pair: Any, send: Any, root: int,
+             received: Callable[[], Tuple[Shares, Optional[Callable[[], Any]]]]) -> Call:
+    """A call that sends buffers to the root, which alone makes what it receives."""
+    if root == PROC_NULL:
+        return _exchange(pair, None, None)
+    if root == ROOT:
+        return _exchange(pair, None, *received())
+    return _exchange(pair, _one(pair, source(send), root), None)
+
+
+def gather(pair: Any, send: Any, recv: Any, root: Any) -> Call:
+    """Gather."""
+    return _to_root(pair, send, role(pair, root),
+                    lambda: (_equal(pair, destination(recv), "recvbuf"), None))
+
+
+def gatherv(pair: Any, send: Any, recv: Any, root: Any) -> Call:
+    """Gatherv."""
+    return _to_root(pair, send, role(pair, root),
+                    lambda: (_listed(pair, recv, "recvbuf", True), None))
+
+
+def _from_root(pair: Any, recv: Any, root: int, sent: Callable[[], Shares]) -> Call:
+    if root == PROC_NULL:
+        return _exchange(pair, None, None)
+    if root == ROOT:
+        return _exchange(pair, sent(), None)
+    return _exchange(pair, None, _one(pair, destination(recv), root))
+
+
+def scatter(pair: Any, send: Any, recv: Any, root: Any) -> Call:
+    """Scatter."""
+    return _from_root(pair, recv, role(pair, root), lambda: _equal(pair, source(send), "sendbuf"))
+
+
+def scatterv(pair: Any, send: Any, recv: Any, root: Any) -> Call:
+    """Scatterv."""
+    return _from_root(pair, recv, role(pair, root),
+                      lambda: _listed(pair, send, "sendbuf", False))
+
+
+def allgather(pair: Any, send: Any, recv: Any) -> Call:
+    """Allgather."""
+    s, d = _both(send, recv)
+    return _exchange(pair, _whole(pair, s), _equal(pair, d, "recvbuf"))
+
+
+def allgatherv(pair: Any, send: Any, recv: Any) -> Call:
+    """Allgatherv."""
+    return _exchange(pair, _whole(pair, source(send)), _listed(pair, recv, "recvbuf", True))
+
+
+def alltoall(pair: Any, send: Any, recv: Any) -> Call:
+    """Alltoall."""
+    s, d = _both(send, recv)
+    return _exchange(pair, _equal(pair, s, "sendbuf"), _equal(pair, d, "recvbuf"))
+
+
+def alltoallv(pair: Any, send: Any, recv: Any) -> Call:
+    """Alltoallv."""
+    return _exchange(pair, _listed(pair, send, "sendbuf", False),
+                     _listed(pair, recv, "recvbuf", True))
+
+
+def _folded(pair: Any, d: Buffer, op: Any) -> Tuple[Shares, Callable[[], None]]:
+    """Returns memory for the buffers of the other group, and what combines them to `d`."""
+    context, target = pair.context, d.elements
+    check_types(context, op, d.type)
+    rows: np.ndarray = context.empty((pair.remote_size, d.count), target.dtype)
+
+    def finish() -> None:
+        target[...] = fold(context, op, rows, d.type).reshape(target.shape)
+
+    return _equal(pair, buffers.destination(rows), "recvbuf"), finish
+
+
+def reduce(pair: Any, send: Any, recv: Any, op: Any, root: Any) -> Call:
+    """Reduce."""
+    return _to_root(pair, send, role(pair, root), lambda: _folded(pair, destination(recv), op))
+
+
+def allreduce(pair: Any, send: Any, recv: Any, op: Any) -> Call:
+    """Allreduce."""
+    s, d = _both(send, recv)
+    same_count(d.count, s.count, "recvbuf", f"sendbuf has {s.count} elements")
+    return _exchange(pair, _whole(pair, s), *_folded(pair, d, op))
