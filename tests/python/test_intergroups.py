@@ -108,6 +108,11 @@ class Intergroups(RankTest):
             self.job.Icreate_intergroup([], range(self.job.size))
         with self.assertRaises(torus.InvalidError):
             self.job.Icreate_intergroup([self.job.size], [self.job.rank])
+        with self.assertRaisesRegex(ValueError, "both sides"):
+            self.job.Icreate_intergroup([0, 1], [1])
+        for wrong in ([-1], [0.5]):
+            with self.assertRaisesRegex(ValueError, "pass numbers"):
+                self.job.Create_group(wrong)
         pair = self.job.Icreate_intergroup(self.first, self.second, tag=2).wait()
         three = np.zeros(3)
         for wrong, error in ((lambda: pair.Bcast(three, 99), ValueError),

@@ -25,7 +25,12 @@ class Mistakes(RankTest):
         self.refused(TypeError, "Python objects", self.job.Bcast, np.array([None, {}]))
         self.refused(TypeError, "sendbuf has elements", self.job.Allreduce, a.astype("f4"), out)
         self.refused(TypeError, "no buffer", self.job.Allreduce, [1.0, 2.0, 3.0], out)
-        self.refused(TypeError, "no buffer", self.job.Allreduce, None, out)
+        self.refused(TypeError, "sendbuf is None, but this rank", self.job.Allreduce, None, out)
+        self.refused(TypeError, "recvbuf cannot be torus.IN_PLACE", self.job.Allreduce, a,
+                     torus.IN_PLACE)
+        self.refused(TypeError, r"Allreduce\(\) missing .*'recvbuf'", self.job.Allreduce, a)
+        self.refused(TypeError, "DistArray.fromwhole", torus.fft.fft, a)
+        self.refused(TypeError, "numpy.save", torus.save, "/nonexistent/a.npy", a)
         self.refused(TypeError, "mask", self.job.Allreduce, np.ma.array([1.0, 2, 3]), out)
         self.refused(TypeError, "op is a", self.job.Allreduce, a, out, op=max)
         self.refused(torus.InvalidError, "", self.job.Allreduce, a, out, op=torus.BAND)

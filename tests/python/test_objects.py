@@ -72,8 +72,10 @@ class Objects(RankTest):
                 with self.assertRaisesRegex(torus.ObjectError, f"rank {where} .*pickle") as caught:
                     call()
                 self.assertEqual(caught.exception.ranks, (where,))
-        with self.assertRaisesRegex(torus.ObjectError, "objects for"):
+        with self.assertRaisesRegex(torus.ObjectError, "rank 0 cannot send its objects: .*for"):
             job.scatter([1] * (size + 1))
+        with self.assertRaisesRegex(torus.ObjectError, "rank 0 cannot send .* is None: pass a list"):
+            job.scatter(None)
         self.assertEqual(job.allreduce(1), size)
 
     def test_a_reason_that_has_no_text_or_odd_characters_fails_on_all_ranks(self):

@@ -39,11 +39,13 @@ class Requests(RankTest):
             self.assertFalse(request.test())
             with self.assertRaisesRegex(TimeoutError, "continues"):
                 request.wait(0.01)
+            self.assertEqual(repr(request), "<torus.Request: in flight>")
         self.job.barrier()
         if self.job.rank == last:
             request = group.Ibarrier()
         request.wait(20)
         self.assertTrue(request.done and request.test())
+        self.assertEqual(repr(request), "<torus.Request: complete>")
         group.Free()
 
     def test_cancel(self):

@@ -90,10 +90,14 @@ def _as_array(obj: Any, what: str) -> np.ndarray:
         return np.asarray(obj)
     if hasattr(obj, "local") and hasattr(obj, "layout"):
         raise TypeError(f"{what}: a DistArray is distributed: pass its `local` part")
+    if obj is None:
+        raise TypeError(f"{what} is None, but this rank needs a buffer there")
+    if in_place(obj):
+        raise TypeError(f"{what} cannot be torus.IN_PLACE in this call")
     try:
         view = memoryview(obj)
     except TypeError:
-        raise TypeError(f"{what}: a {type(obj).__name__} is no buffer: pass a NumPy array, or use "
+        raise TypeError(f"{what}: {type(obj).__name__} is no buffer: pass a NumPy array, or use "
                         "the lower-case call for objects") from None
     return np.asarray(view)
 
@@ -233,7 +237,7 @@ def root_of(root: Any, size: int) -> int:
     """Returns a root, or raises ValueError."""
     number = int(root)
     if number != root or not 0 <= number < size:
-        raise ValueError(f"root {root} is no rank: the group has ranks 0 to {size - 1}")
+        raise ValueError(f"root {root} is not in the group, which has ranks 0 to {size - 1}")
     return number
 
 

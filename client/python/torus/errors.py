@@ -153,7 +153,8 @@ class NotPermittedError(TorusError, PermissionError):
 
 
 class ObjectError(TorusError):
-    """A rank cannot pickle its object; raised on all ranks of the call."""
+    """A rank cannot pickle its object, or has not one for each rank; raised on all ranks of the
+    call."""
 
 
 _CLASSES = {c.code: c for c in TorusError.__subclasses__() if c.code}

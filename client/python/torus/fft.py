@@ -51,7 +51,8 @@ def _scale(norm: Optional[str], forward: bool) -> int:
 
 def _checked(x: Any) -> DistArray:
     if not isinstance(x, DistArray):
-        raise TypeError(f"a transform takes a DistArray, not a {type(x).__name__}")
+        raise TypeError(f"a transform takes a DistArray, not {type(x).__name__}: "
+                        "torus.DistArray.fromwhole(x) makes one of an array that all ranks have")
     if x.dtype.kind not in "biufc" or x.dtype in (np.longdouble, np.clongdouble):
         raise TypeError(f"there is no transform of dtype {x.dtype}")
     if x.size == 0:

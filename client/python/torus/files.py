@@ -37,6 +37,9 @@ def save(path: Any, array: DistArray) -> None:
     >>> torus.load(folder + "/x.npy", layout="(cyclic)").sum() == 45.0
     True
     """
+    if not isinstance(array, DistArray):
+        raise TypeError(f"save takes a DistArray, not {type(array).__name__}: numpy.save writes arrays "
+                        "of one rank")
     group, path = array.group, os.fspath(path)
     partial = f"{path}.part"
 

@@ -65,6 +65,10 @@ class Persistent:
         self._request: Optional[Request] = None
         self._pointer = context.interruptible(create)
 
+    def __repr__(self) -> str:
+        state = "freed" if self._pointer is None else "complete" if self.done else "in flight"
+        return f"<torus.Persistent {self._call.name}: {state}>"
+
     def start(self) -> Request:
         """Starts the call once; its request owns the buffers until it is complete."""
         pointer = self._pointer
@@ -139,6 +143,7 @@ def three_forms(prepare: "Callable[P, calls.Call]") -> (
         text, blank, example = (prepare.__doc__ or "").partition("\n\n")
         form.__doc__ = text + end if end else text + blank + example
         form.__signature__ = signature.replace(return_annotation=returned)  # type: ignore
+    prepare.__qualname__ = f"{owner}.{name}"  # Python's errors of missing arguments name this
     return blocking, starting, persistent  # type: ignore
 
 
@@ -232,10 +237,19 @@ class Group(Objects):
         group.Barrier()  # as in Split
         return group
 
+    @staticmethod
+    def _ranks(ranks: Sequence[int]) -> List[int]:
+        """Returns the ranks, which the library checks; ValueError if one is no rank of any group."""
+        given = list(ranks)
+        listed = [int(r) for r in given]
+        if listed != given or min(listed, default=0) < 0:
+            raise ValueError(f"ranks {given}: pass numbers from 0 to the group's size - 1")
+        return listed
+
     def Create_group(self, ranks: Sequence[int], tag: int = 0) -> "Group":
         """Creates a group of the listed ranks, which alone call this, with equal lists and tags."""
-        listed = ffi.new("uint32_t []", [int(r) for r in ranks])
-        group = self._make(lib.torus_igroup_create, listed, len(ranks), tag, keep=[listed]).wait()
+        listed = ffi.new("uint32_t []", self._ranks(ranks))
+        group = self._make(lib.torus_igroup_create, listed, len(listed), tag, keep=[listed]).wait()
         group.Barrier()  # as in Split
         return group
 
@@ -253,7 +267,9 @@ class Group(Objects):
         tags, and does not wait; the request's result is the InterGroup. Other ranks may not have it
         yet: if this rank frees it first, they get an exception."""
         from .intergroup import InterGroup  # pylint: disable=import-outside-toplevel
-        sides = [[int(r) for r in side] for side in (first, second)]
+        sides = [self._ranks(side) for side in (first, second)]
+        if set(sides[0]) & set(sides[1]):
+            raise ValueError(f"ranks {sorted(set(sides[0]) & set(sides[1]))} are on both sides")
         if not sides[0] or not sides[1]:
             raise ValueError("each side of an inter-group has at least one rank")
         listed = ffi.new("uint32_t []", sides[0] + sides[1])

@@ -21,7 +21,8 @@ Self = TypeVar("Self", bound="InterGroup")
 class InterGroup(InterObjects):
     """Two groups that exchange data. A context manager, as Group. `root` of a call with a root is
     torus.ROOT for the root, torus.PROC_NULL for the other ranks of its group, and the root's rank
-    for those of the other group. Arguments that a rank does not use are ignored.
+    for those of the other group. Arguments that a rank does not use are ignored. The library's
+    errors name ranks as those of `carrier`, the group of both sides.
 
     >>> half = job.size // 2
     >>> if half:

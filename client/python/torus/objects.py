@@ -36,10 +36,13 @@ class Pickled:
         self.parts: List[bytes] = []
         self.reason = b""
         self.cause: Optional[BaseException] = None
+        failed = "cannot send its objects"
         try:
-            self.parts = [pickle.dumps(o, protocol=pickle.HIGHEST_PROTOCOL) for o in make()]
+            objects = make()
+            failed = "cannot pickle its object"
+            self.parts = [pickle.dumps(o, protocol=pickle.HIGHEST_PROTOCOL) for o in objects]
         except Exception as error:  # pylint: disable=broad-except
-            self.reason = _described(error).encode("utf-8", "backslashreplace")[:1000]
+            self.reason = f"{failed}: {_described(error)}".encode("utf-8", "backslashreplace")[:1000]
             self.cause = error
 
     def lengths(self, count: int) -> np.ndarray:
@@ -88,11 +91,13 @@ def agree(group: "Objects", failed: np.ndarray, mine: Pickled,
     rank = int(np.argmax(lengths > 0))
     begin = int(lengths[:rank].sum())
     text = reasons[begin:begin + int(lengths[rank])].tobytes().decode("utf-8", "replace")
-    raise errors.ObjectError(f"{name(rank)} cannot pickle its object: {text}") from mine.cause
+    raise errors.ObjectError(f"{name(rank)} {text}") from mine.cause
 
 
 def listed(objects: Any, size: int, what: str) -> List[Any]:
-    """Returns the objects as a list; ValueError unless there is one for each rank."""
+    """Returns the objects as a list; an exception unless there is one for each rank."""
+    if objects is None:
+        raise TypeError(f"{what} is None: pass a list of {size} objects, one for each rank")
     made = list(objects)
     if len(made) != size:
         raise ValueError(f"{what} has {len(made)} objects for {size} ranks")

@@ -67,6 +67,10 @@ class Request:
                     context.pending.pop(id(self), None)
         _reap(context)
 
+    def __repr__(self) -> str:
+        state = "in flight" if not self._done else "failed" if self._error else "complete"
+        return f"<torus.Request: {state}>"
+
     @property
     def idle(self) -> bool:
         """Whether the library knows nothing of the call: it was refused, or not made."""
