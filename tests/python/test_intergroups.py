@@ -248,17 +248,18 @@ class Calls(SidesTest):
                     raise KeyError("wrong")
                 return a + b
 
-            got = np.full(1, -1.0)
-            try:
-                pair.Allreduce(np.ones(1), got, torus.Op.Create(combine, name="raises"))
-                self.assertEqual(got[0], pair.remote_size)
-                self.assertFalse(self.job.rank == self.sides[0][0] and pair.remote_size > 1)
-            except KeyError:
-                self.assertEqual((self.job.rank, got[0]), (self.sides[0][0], -1))
-            with self.assertRaises(torus.InvalidError) if pair.remote_size > 1 else (
-                    contextlib.nullcontext()):
-                pair.Allreduce(np.ones(1), got, torus.Op.Create(
-                    lambda a, b: self.job.Barrier() or a, name="calls"))
+            def repeated(*arguments):
+                pair.Allreduce_init(*arguments).start().wait()
+
+            got, fails = np.zeros(1), self.job.rank == self.sides[0][0] and pair.remote_size > 1
+            for call in pair.Allreduce, repeated:
+                with self.assertRaisesRegex(KeyError, "wrong") if fails else contextlib.nullcontext():
+                    call(np.ones(1), got, torus.Op.Create(combine, name="raises"))
+                    self.assertEqual(got[0], pair.remote_size)
+                with self.assertRaisesRegex(torus.InvalidError, "must not call torus") if (
+                        pair.remote_size > 1) else contextlib.nullcontext():
+                    call(np.ones(1), got, torus.Op.Create(lambda a, b: self.job.Barrier() or a,
+                                                          name="calls"))
 
     def test_calls_with_each_root(self):
         for pair in self.pairs():

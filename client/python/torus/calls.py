@@ -26,6 +26,8 @@ class Call(NamedTuple):
     finish: Optional[Callable[[], Any]] = None
     free: Callable[[], None] = lambda: None
     begin: Callable[[], None] = lambda: None  # before each start
+    function: Optional[Callable[..., int]] = None  # starts the call, if not a function of the group
+    repeated: Optional[Callable[[], "Call"]] = None  # the persistent call, if it is another one
 
 
 def barrier(_group: Any) -> Call:

@@ -8,6 +8,7 @@ calls in the same order.
 from __future__ import annotations
 
 import collections
+import functools
 import inspect
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Tuple, TypeVar
 
@@ -109,12 +110,12 @@ class Persistent:
 
 
 def _start(group: "Group", call: calls.Call) -> Request:
-    function = getattr(lib, f"torus_i{call.name}")
-    pointer = group.pointer
     try:
+        function = call.function or functools.partial(getattr(lib, f"torus_i{call.name}"),
+                                                      group.pointer)
         call.begin()
-        return Request(group.context, lambda r: function(pointer, *call.arguments, r),
-                       call.keep, call.finish)
+        return Request(group.context, lambda r: function(*call.arguments, r), call.keep,
+                       call.finish)
     finally:
         call.free()
 
@@ -131,7 +132,11 @@ def three_forms(prepare: "Callable[P, calls.Call]") -> (
         return _start(self.carrier, prepare(self, *args, **named))
 
     def persistent(self: Any, *args: Any, **named: Any) -> Persistent:
-        return Persistent(self.carrier, prepare(self, *args, **named))
+        call = prepare(self, *args, **named)
+        if call.repeated is not None:
+            call.free()
+            call = call.repeated()
+        return Persistent(self.carrier, call)
 
     signature = inspect.signature(prepare)
     owner, name = prepare.__qualname__.split(".")[0], prepare.__name__[1:].capitalize()
@@ -307,6 +312,11 @@ class Group(Objects):
         self.plans.clear()
         pointer, self._pointer = self.pointer, ffi.NULL
         self.context.check(lib.torus_group_free(pointer))
+
+    def forget(self) -> None:
+        """Leaves the group of the library to its inter-group, which frees it."""
+        self.plans.clear()
+        self._pointer = ffi.NULL
 
     @property
     def freed(self) -> bool:

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arguments of the collectives of an inter-group, as calls of the group of both sides: an
-alltoallv in which ranks exchange with the ranks of the other group alone. Lists of counts and places
-are those of the other group's ranks.
+"""The arguments of the collectives of an inter-group. Persistent calls, and calls that the library
+does not have between groups, are an alltoallv of the group of both sides, in which ranks exchange
+with those of the other group alone. Lists of counts and places are those of the other group's ranks.
 """
 from __future__ import annotations
 
+import functools
 from typing import Any, Callable, List, NamedTuple, Optional, Tuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from ._torus import ffi, lib
 from . import buffers
 from .buffers import Buffer, same_count, same_type
 from .calls import NOTHING, Call
-from .operators import check_types, fold
+from .operators import bind, check_types, fold
 
 ROOT: int = lib.TORUS_ROOT  # `root` of the rank that is the root
 PROC_NULL: int = lib.TORUS_NO_ROOT  # `root` of the other ranks of its group
@@ -73,12 +74,18 @@ def _one(pair: Any, buffer: Buffer, rank: int) -> Shares:
                   [0] * pair.remote_size)
 
 
-def _equal(pair: Any, buffer: Buffer, what: str) -> Shares:
-    """Each rank has a block of the buffer."""
+def _block(pair: Any, buffer: Buffer, what: str) -> int:
+    """Returns the elements of a block of the buffer, if each rank has one; else raises ValueError."""
     count, rest = divmod(buffer.count, pair.remote_size)
     if rest:
         raise ValueError(f"{what}: {buffer.count} elements are not {pair.remote_size} equal blocks, "
                          "one for each rank of the other group")
+    return count
+
+
+def _equal(pair: Any, buffer: Buffer, what: str) -> Shares:
+    """Each rank has a block of the buffer."""
+    count = _block(pair, buffer, what)
     return Shares(buffer, [count] * pair.remote_size, [count * r for r in range(pair.remote_size)])
 
 
@@ -109,16 +116,29 @@ def _exchange(pair: Any, sent: Optional[Shares], received: Optional[Shares],
                 [sent, received], finish)
 
 
+def _direct(pair: Any, name: str, arguments: Tuple[Any, ...], keep: List[Any],
+            repeated: Callable[[], Call]) -> Call:
+    """A call that the library has between groups."""
+    function = functools.partial(getattr(lib, f"torus_intergroup_i{name}"), pair.pointer)
+    return Call(name, arguments, keep, function=function, repeated=repeated)
+
+
 def broadcast(pair: Any, buf: Any, root: Any) -> Call:
     """Bcast."""
     root = role(pair, root)
     if root == PROC_NULL:
-        return _exchange(pair, None, None)
+        return _direct(pair, "broadcast", (NOTHING, 0, buffers.BYTE, root), [],
+                       lambda: _exchange(pair, None, None))
     _not_in_place(buf, "buf")
     buffer = buffers.check(buf, "buf", root != ROOT)
-    if root == ROOT:
-        return _exchange(pair, _whole(pair, buffer), None)
-    return _exchange(pair, None, _one(pair, buffer, root))
+
+    def repeated() -> Call:
+        if root == ROOT:
+            return _exchange(pair, _whole(pair, buffer), None)
+        return _exchange(pair, None, _one(pair, buffer, root))
+
+    return _direct(pair, "broadcast", (buffer.pointer, buffer.count, buffer.type, root), [buffer],
+                   repeated)
 
 
 def _to_root(pair: Any, send: Any, root: int,
@@ -165,7 +185,9 @@ def scatterv(pair: Any, send: Any, recv: Any, root: Any) -> Call:
 def allgather(pair: Any, send: Any, recv: Any) -> Call:
     """Allgather."""
     s, d = _both(send, recv)
-    return _exchange(pair, _whole(pair, s), _equal(pair, d, "recvbuf"))
+    counts = s.count, _block(pair, d, "recvbuf")
+    return _direct(pair, "allgather", (s.pointer, counts[0], d.pointer, counts[1], s.type), [s, d],
+                   lambda: _exchange(pair, _whole(pair, s), _equal(pair, d, "recvbuf")))
 
 
 def allgatherv(pair: Any, send: Any, recv: Any) -> Call:
@@ -176,7 +198,9 @@ def allgatherv(pair: Any, send: Any, recv: Any) -> Call:
 def alltoall(pair: Any, send: Any, recv: Any) -> Call:
     """Alltoall."""
     s, d = _both(send, recv)
-    return _exchange(pair, _equal(pair, s, "sendbuf"), _equal(pair, d, "recvbuf"))
+    counts = _block(pair, s, "sendbuf"), _block(pair, d, "recvbuf")
+    return _direct(pair, "alltoall", (s.pointer, counts[0], d.pointer, counts[1], s.type), [s, d],
+                   lambda: _exchange(pair, _equal(pair, s, "sendbuf"), _equal(pair, d, "recvbuf")))
 
 
 def alltoallv(pair: Any, send: Any, recv: Any) -> Call:
@@ -206,4 +230,7 @@ def allreduce(pair: Any, send: Any, recv: Any, op: Any) -> Call:
     """Allreduce."""
     s, d = _both(send, recv)
     same_count(d.count, s.count, "recvbuf", f"sendbuf has {s.count} elements")
-    return _exchange(pair, _whole(pair, s), *_folded(pair, d, op))
+    bound = bind(pair.context, op, d.elements.dtype)
+    call = _direct(pair, "allreduce", (s.pointer, d.pointer, s.count, s.type, bound.number),
+                   [s, d, bound], lambda: _exchange(pair, _whole(pair, s), *_folded(pair, d, op)))
+    return call._replace(finish=bound.finish, free=bound.free)

@@ -8,7 +8,7 @@ from typing import Any, List, Optional, TypeVar
 
 import numpy as np
 
-from ._torus import lib
+from ._torus import ffi, lib
 from . import buffers, calls, errors, intercalls
 from .group import Group, three_forms
 from .interobjects import InterObjects
@@ -35,25 +35,34 @@ class InterGroup(InterObjects):
 
     def __init__(self, everyone: Group, first: int) -> None:
         """Takes over a group; its first ranks, `first` of them, are one side."""
-        sizes, side = (first, everyone.size - first), int(everyone.rank >= first)
+        made = ffi.new("torus_intergroup **")
+        everyone.context.check(lib.torus_intergroup_of(everyone.pointer, first, made))
         self._everyone = everyone
         self._sides = first
+        self._pointer = made[0]
         self.context = everyone.context
-        self.rank = everyone.rank - side * first
-        self.size = sizes[side]
-        self.remote_size = sizes[1 - side]
-        self.remote_first = (1 - side) * first  # the rank of the other group's rank 0 in `carrier`
+        self.rank: int = lib.torus_intergroup_rank(made[0])
+        self.size: int = lib.torus_intergroup_size(made[0])
+        self.remote_size: int = lib.torus_intergroup_remote_size(made[0])
+        # the rank of the other group's rank 0 in `carrier`
+        self.remote_first = first if everyone.rank < first else 0
 
     def __repr__(self) -> str:
         return f"<torus.InterGroup rank {self.rank} of {self.size}, to {self.remote_size}>"
 
     @property
     def carrier(self) -> Group:
-        """The group of both sides, which makes the calls; ShutdownError after Free or close."""
-        self.context.enter()
-        if self._everyone.freed:
+        """The group of both sides, which makes the calls; ShutdownError after Free."""
+        if self._pointer == ffi.NULL:
             raise errors.make(lib.TORUS_ERR_SHUTDOWN, "this inter-group has been freed")
         return self._everyone
+
+    @property
+    def pointer(self) -> Any:
+        """The inter-group of the library; ShutdownError after Free or close."""
+        self.context.enter()
+        _ = self.carrier
+        return self._pointer
 
     def Get_rank(self) -> int:
         """The rank of this process in its group."""
@@ -82,7 +91,11 @@ class InterGroup(InterObjects):
 
     def Free(self) -> None:
         """Leaves and frees the inter-group. Calls in flight complete. Other ranks do not wait."""
-        self._everyone.Free()
+        if self._pointer == ffi.NULL or self.context.closed:
+            return
+        pointer, self._pointer = self.pointer, ffi.NULL
+        self._everyone.forget()
+        self.context.check(lib.torus_intergroup_free(pointer))
 
     def __enter__(self: Self) -> Self:
         return self
