@@ -10,7 +10,8 @@
 enum td_trace_kind {
     TD_TRACE_CALL = 1, /* a rank of this node has called. subject: rank; since: when it began to
                           wait; a: calls by segment before; b: pid */
-    TD_TRACE_RETURN,   /* it has its reply. subject: rank; since: its call */
+    TD_TRACE_RETURN,   /* it has its reply. subject: rank; since: its call; a: 1: the rank is gone,
+                          and expects no reply any more */
     TD_TRACE_COMPLETE, /* all ranks of this node and of those below have called */
     TD_TRACE_AGAIN,    /* the nodes announce once more: scratch memory, or counts by rank */
     TD_TRACE_RELEASE,  /* the gate has opened. subject: the rank that called last; since: the first
@@ -26,7 +27,8 @@ enum td_trace_kind {
     TD_TRACE_FAILED,  /* it has ended with an error. subject: rank of the culprit; a: its node
                          plus 1, or 0 */
     TD_TRACE_DIED,    /* a rank of this node has ended without leaving its job. subject: rank; a: 1:
-                         after a call of it had failed; b: pid */
+                         after a call of it had failed; more: so many ns had this daemon not run just
+                         before, and the rank may have given it up; b: pid */
     TD_TRACE_LINK_UP, /* of no job. subject: node */
     TD_TRACE_LINK_DOWN,
     TD_TRACE_CLOCK, /* of no ring: the answer to a question. a: number of the next event, b: size

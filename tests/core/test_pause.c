@@ -4,6 +4,7 @@
 #include "node.h"
 
 #include "core/core.h"
+#include "core/recorder.h"
 #include "core/operation/operation.h"
 #include "core/operation/stall.h"
 
@@ -45,9 +46,14 @@ static void hear(uint32_t from)
         &(struct td_event){.kind = TD_EVENT_TREE_MESSAGE, .u.tree = {.node = from, .message = &m}});
 }
 
+static void record_events(struct td_settings *s)
+{
+    s->trace_events = 64;
+}
+
 static void begin(void)
 {
-    node_begin("4", 0, NULL);
+    node_begin("4", 0, record_events);
     limit = (uint64_t)node.core->settings.progress_timeout_ns;
     beat = (uint64_t)node.core->settings.heartbeat_ns;
     for (uint32_t n = 1; n < NODES; n++)
@@ -230,6 +236,52 @@ static void a_turn_that_is_overdue_is_no_pause_before_the_last_step(void **state
     node_end();
 }
 
+/* latest returns the latest event of the flight recorder of a kind, or NULL. */
+static const struct td_trace_event *latest(enum td_trace_kind kind)
+{
+    const struct td_recorder *r = node.core->recorder;
+    for (uint64_t n = r->next; n-- > 1;)
+        if (r->ring[n & r->mask].kind == kind)
+            return &r->ring[n & r->mask];
+    return NULL;
+}
+
+/* close_after lets the daemon not run for a time. Then it reads that its client, whose call waits,
+ * has closed the connection. */
+static void close_after(uint64_t ns)
+{
+    begin();
+    struct td_communicator *c = group();
+    node_call(c, -1);
+    assert_non_null(latest(TD_TRACE_CALL));
+    assert_null(latest(TD_TRACE_RETURN));
+    pause_for(ns);
+    step(&(struct td_event){.kind = TD_EVENT_CLIENT_CLOSED, .u.closed = {.client = NODE_CLIENT}});
+}
+
+static void a_rank_that_gave_a_paused_daemon_up_is_recorded_with_the_pause(void **state)
+{
+    (void)state;
+    close_after(12 * beat * 2);
+    assert_in_range(latest(TD_TRACE_DIED)->a, 11 * beat * 2, 12 * beat * 2);
+    node_end();
+    close_after(4 * beat); /* the library was not impatient yet */
+    assert_int_equal(latest(TD_TRACE_DIED)->a, 0);
+    node_end();
+}
+
+static void the_call_of_a_rank_that_is_gone_is_over(void **state)
+{
+    (void)state;
+    close_after(0);
+    const struct td_trace_event *call = latest(TD_TRACE_CALL), *end = latest(TD_TRACE_RETURN);
+    assert_non_null(end);
+    assert_true(end->sequence == call->sequence && end->subject == call->subject);
+    assert_int_equal(end->a, 1);
+    assert_int_equal(end->error, -TD_ERR_RANK_FAILED);
+    node_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -243,6 +295,8 @@ int main(void)
         cmocka_unit_test(loss_that_follows_a_short_pause_does_not_name_it),
         cmocka_unit_test(client_without_hello_has_its_time_left_after_a_pause),
         cmocka_unit_test(operation_is_not_stalled_by_a_pause),
+        cmocka_unit_test(a_rank_that_gave_a_paused_daemon_up_is_recorded_with_the_pause),
+        cmocka_unit_test(the_call_of_a_rank_that_is_gone_is_over),
         cmocka_unit_test(a_turn_that_is_overdue_is_no_pause_before_the_last_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -162,6 +162,28 @@ class Trace(unittest.TestCase):
         self.assertRegex(told, r"node 0 +rank 0 +allreduce 0: failed: took ")
         self.assertRegex(told, r"node 1 +CULPRIT of allreduce 0: ")
 
+    def test_a_rank_that_gave_up_its_paused_daemon_has_not_died_waiting(self):
+        socket = self.start("1x2", 2, "sh", "-c", '"$0"; sleep 60', LATE)[:-1] + "0"  # rank 0 is late
+        waiting = self.until("ops", socket, lambda told: told["operations"],
+                             lambda all: len(all) == 4 and {tuple(o["missing"]) for o in all} == {(0,)})
+        [rank] = [p["pid"] for p in waiting[0]["processes"] if p["rank"] == 1]
+        [daemon] = [int(p) for p in subprocess.run(["pgrep", "-f", f"{os.path.dirname(socket)}/c1( |$)"],
+                                                   capture_output=True, text=True).stdout.split()]
+        os.kill(daemon, signal.SIGSTOP)
+        until = time.monotonic() + DEADLINE_S
+        try:
+            while os.path.exists(f"/proc/{rank}") and time.monotonic() < until:
+                time.sleep(0.1)
+        finally:
+            os.kill(daemon, signal.SIGCONT)
+        told = ""
+        while " gave it up or died\n" not in told and time.monotonic() < until:
+            told = self.ask(socket).stdout
+        self.assertRegex(told, r"node 1 +rank 1 +ERROR: torusd did not run for 1\d\.\ds, and rank 1 gave it up or died\n")
+        self.assertRegex(told, r"node 1 +rank 1 +allreduce 0: abandoned: took 1\d\.\ds\n")
+        self.assertNotIn("rank 1 died", told)
+        self.assertNotRegex(told, " rank 1 .*waits")
+
     def until(self, command, socket, read, condition, *options):
         """Asks a command until what is read of its answer meets a condition, and returns that."""
         until, found = time.monotonic() + DEADLINE_S, None

@@ -124,7 +124,8 @@ static void put_call(struct maker *k, event call)
     json_object_set_new(a, "is_over", json_boolean(over != NULL));
     name(k, call, "", text, sizeof text);
     if (over && over->e.error)
-        snprintf(text + strlen(text), sizeof text - strlen(text), ": failed");
+        snprintf(text + strlen(text), sizeof text - strlen(text),
+                 over->e.a ? ": abandoned" : ": failed");
     chrome_span(&k->c, call->node, CHROME_RANKS + call->e.subject, call->since, end, text, a);
     inside_call(k, call, end, over != NULL);
 }
@@ -315,13 +316,22 @@ static void put_link(struct maker *k, event e)
 
 static void put_death(struct maker *k, event e)
 {
-    char text[60];
-    snprintf(text, sizeof text,
-             e->e.a ? "rank %u ended after its call had failed" : "ERROR: rank %u died",
-             e->e.subject);
-    chrome_instant(&k->c, e->node, CHROME_RANKS + e->e.subject, e->at, text,
-                   json_pack("{s:o s:i s:I}", "job", ins_text(k->s->job), "rank", (int)e->e.subject,
-                             "pid", (json_int_t)e->e.b));
+    char text[120], paused[32];
+    bool gave_up = e->e.a > 1;
+    json_t *a = json_pack("{s:o s:i s:I}", "job", ins_text(k->s->job), "rank", (int)e->e.subject,
+                          "pid", (json_int_t)e->e.b);
+    ins_duration(paused, sizeof paused, (json_int_t)e->e.a);
+    if (gave_up) {
+        add_number(a, "paused_ns", e->e.a);
+        snprintf(text, sizeof text,
+                 "ERROR: torusd did not run for %s, and rank %u gave it up or died", paused,
+                 e->e.subject);
+    } else {
+        snprintf(text, sizeof text,
+                 e->e.a ? "rank %u ended after its call had failed" : "ERROR: rank %u died",
+                 e->e.subject);
+    }
+    chrome_instant(&k->c, e->node, CHROME_RANKS + e->e.subject, e->at, text, a);
 }
 
 /* ---- all ---- */

@@ -438,6 +438,16 @@ void td_communicator_unplan(struct td_core *core, struct td_client *client,
 #define GIVEN_UP_NS UINT64_C(1000000000)    /* after a pause the sockets have been read by then */
 #define AFTER_ERROR_NS UINT64_C(5000000000) /* most programs end at once when a call has failed */
 
+/* may_have_given_up returns true if a rank that has closed its connection now may have given this
+ * daemon up: the daemon did not run for so long that the library, which asks after 5 s, may have
+ * waited in vain. A rank that died meanwhile looks the same. The core's own count of a pause begins
+ * up to a heartbeat late. */
+static bool may_have_given_up(const struct td_core *core)
+{
+    return core->resumed_at && core->now < core->resumed_at + GIVEN_UP_NS &&
+           core->paused_ns + (td_time)core->settings.heartbeat_ns >= LIBRARY_PATIENCE_NS;
+}
+
 /* record_death tells the flight recorder that the process of a rank has ended without leaving its
  * job. */
 static void record_death(struct td_core *core, const struct td_communicator *c,
@@ -448,22 +458,11 @@ static void record_death(struct td_core *core, const struct td_communicator *c,
     struct td_trace_event *e = td_recorder_add(core->recorder, TD_TRACE_DIED, core->now);
     e->world = c->world;
     e->sequence = 0;
-    e->a = seat->after_error;
+    e->a = may_have_given_up(core) ? core->paused_ns : seat->after_error;
     e->b = seat->pid;
     e->group = e->call = 0;
     e->error = (uint16_t)-TD_ERR_RANK_FAILED;
     e->subject = td_communicator_job_rank(c, seat->rank);
-}
-
-/* may_have_given_up returns true if a rank that has closed its connection now may have given this
- * daemon up: the daemon did not run for so long that the library, which asks after 5 s, may have
- * waited in vain. A rank that died meanwhile looks the same. The core's own count of a pause begins
- * up to a heartbeat late. */
-static bool may_have_given_up(const struct td_core *core, const struct td_seat *seat)
-{
-    return core->resumed_at && core->now < core->resumed_at + GIVEN_UP_NS &&
-           core->paused_ns + (td_time)core->settings.heartbeat_ns >= LIBRARY_PATIENCE_NS &&
-           !seat->after_error;
 }
 
 const char *td_communicator_gone_text(struct td_core *core, const struct td_communicator *c,
@@ -477,7 +476,7 @@ const char *td_communicator_gone_text(struct td_core *core, const struct td_comm
                               "rank %u of job %s is gone: its process on %s, or its call to join, "
                               "ended before",
                               rank, c->name, here);
-    if (died && may_have_given_up(core, seat))
+    if (died && !seat->after_error && may_have_given_up(core))
         return td_core_format(core,
                               "torusd on %s did not run for %llu.%llu s, and rank %u of job %s "
                               "gave it up or died: process %llu",

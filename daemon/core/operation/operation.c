@@ -380,6 +380,8 @@ void td_operation_seat_lost(struct td_core *core, struct td_communicator *c, uin
         struct td_operation *o = c->operation[i];
         if (!o)
             continue;
+        if (o->arrival[local].state == TD_ARRIVAL_WAITING)
+            td_recording_return(core, o, local, true);
         leave(o, local);
         td_core_queue(core, &o->task);
     }
@@ -430,7 +432,7 @@ static void answer(struct td_core *core, struct td_operation *o, uint32_t local)
     struct td_arrival *a = &o->arrival[local];
     const struct td_communicator *c = o->communicator;
     td_arrival_transition(a, TD_ARRIVAL_ANSWER);
-    td_recording_return(core, o, local);
+    td_recording_return(core, o, local, false);
     if (c->seat[local].client)
         c->seat[local].client->failed_at = o->error != TD_OK ? core->now : 0;
     if (o->error != TD_OK) {

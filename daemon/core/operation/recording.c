@@ -62,16 +62,19 @@ void td_recording_call(struct td_core *core, const struct td_operation *o, uint3
                                    .b = c->seat[local].pid});
 }
 
-void td_recording_return(struct td_core *core, const struct td_operation *o, uint32_t local)
+void td_recording_return(struct td_core *core, const struct td_operation *o, uint32_t local,
+                         bool gone)
 {
     const struct td_communicator *c = o->communicator;
     if (!core->recorder)
         return;
-    record(core, o, TD_TRACE_RETURN,
-           (struct td_trace_event){.call = call_of(o),
-                                   .subject = td_communicator_job_rank(c, c->seat[local].rank),
-                                   .since = o->arrival[local].at,
-                                   .error = (uint16_t) - (int)o->error});
+    record(
+        core, o, TD_TRACE_RETURN,
+        (struct td_trace_event){.call = call_of(o),
+                                .subject = td_communicator_job_rank(c, c->seat[local].rank),
+                                .since = o->arrival[local].at,
+                                .a = gone,
+                                .error = (uint16_t) - (int)(gone ? TD_ERR_RANK_FAILED : o->error)});
 }
 
 void td_recording_release(struct td_core *core, const struct td_operation *o)

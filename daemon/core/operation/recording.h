@@ -11,10 +11,12 @@
  * or NULL. */
 struct td_trace_event *td_recording_add(struct td_core *core, const struct td_operation *o,
                                         enum td_trace_kind kind);
-/* td_recording_call and td_recording_return: a local rank has called, or has its reply. */
+/* td_recording_call and td_recording_return: a local rank has called, or has its reply, or (`gone`)
+ * has left or died instead of waiting for it. */
 void td_recording_call(struct td_core *core, const struct td_operation *o, uint32_t local,
                        uint8_t call);
-void td_recording_return(struct td_core *core, const struct td_operation *o, uint32_t local);
+void td_recording_return(struct td_core *core, const struct td_operation *o, uint32_t local,
+                         bool gone);
 void td_recording_release(struct td_core *core, const struct td_operation *o);
 /* td_recording_steps: the first step of a family begins, or the last one ends. */
 void td_recording_steps(struct td_core *core, const struct td_operation *o, enum td_trace_kind kind,
