@@ -102,6 +102,19 @@ static struct td_row_job *job_row(struct td_page *p, const char *name, uint64_t 
     return *bits ? &row->u.job : NULL;
 }
 
+/* set_gone adds the nodes whose ranks of a job are gone. */
+static void set_gone(struct td_page *p, const struct td_job *j, struct td_row_job *row)
+{
+    uint32_t nodes = p->core->options.topology.nodes;
+    uint8_t *bits = j->gone ? td_page_bits(p, nodes) : NULL;
+    if (!bits)
+        return;
+    for (uint32_t i = 0; i < j->joined; i++)
+        if (j->entry[i].gone)
+            td_bit_set(bits, j->entry[i].node);
+    row->gone_nodes = (struct td_bitmap){bits, td_bit_bytes(nodes)};
+}
+
 static bool same_job(const struct td_join *a, const struct td_join *b)
 {
     return a->uid == b->uid && a->size == b->size && strcmp(a->name, b->name) == 0;
@@ -126,6 +139,7 @@ static void list_jobs(struct td_page *p)
     for (const struct td_job *j = core->registry->jobs; j; j = j->next) {
         if (!td_page_shows(p, j->uid) || !(row = job_row(p, j->name, j->uid, j->size, &bits)))
             continue;
+        set_gone(p, j, row);
         for (uint32_t i = 0; i < j->joined; i++) {
             uint32_t rank = j->instance ? j->entry[i].rank : j->entry[i].asked;
             if (j->entry[i].gone)

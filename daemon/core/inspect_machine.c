@@ -91,6 +91,18 @@ static void set_ranks(struct td_page *p, const struct td_communicator *c, struct
     row->job_ranks = (struct td_bitmap){bits, td_bit_bytes(most + 1)};
 }
 
+/* set_nodes adds the nodes of a group, if a page has room for them. */
+static void set_nodes(struct td_page *p, const struct td_communicator *c, struct td_row_group *row)
+{
+    uint32_t nodes = p->core->options.topology.nodes;
+    uint8_t *bits = nodes <= TD_GROUP_NODES_MAX ? td_page_bits(p, nodes) : NULL;
+    if (!bits)
+        return;
+    for (uint32_t s = 0; s < c->group.slots; s++)
+        td_bit_set(bits, c->group.node[s]);
+    row->nodes = (struct td_bitmap){bits, td_bit_bytes(nodes)};
+}
+
 static void group_row(struct td_page *p, const struct td_communicator *c)
 {
     struct td_status_row *row = td_page_row(p, TD_ROW_GROUP);
@@ -111,6 +123,7 @@ static void group_row(struct td_page *p, const struct td_communicator *c)
                               .in_flight = c->recorded,
                               .age_ns = c->waits ? td_page_age(p, c->waits->formed_at) : 0};
     set_ranks(p, c, &row->u.group);
+    set_nodes(p, c, &row->u.group);
 }
 
 void td_inspect_groups(struct td_page *p)

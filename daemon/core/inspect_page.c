@@ -15,7 +15,7 @@ static uint32_t row_bytes(const struct td_status_row *row)
     else if (row->kind == TD_ROW_RECORD)
         text = strlen(row->u.record.job) + strlen(row->u.record.text);
     else if (row->kind == TD_ROW_JOB)
-        text = strlen(row->u.job.name) + row->u.job.ranks.bytes;
+        text = strlen(row->u.job.name) + row->u.job.ranks.bytes + row->u.job.gone_nodes.bytes;
     else if (row->kind == TD_ROW_OPERATION)
         text = strlen(row->u.operation.job) + strlen(row->u.operation.call) +
                row->u.operation.arrived.bytes + row->u.operation.absents * ABSENT;
@@ -26,7 +26,8 @@ static uint32_t row_bytes(const struct td_status_row *row)
     else if (row->kind == TD_ROW_LINK)
         text = strlen(row->u.link.error);
     else if (row->kind == TD_ROW_GROUP)
-        text = strlen(row->u.group.job) + strlen(row->u.group.text) + row->u.group.job_ranks.bytes;
+        text = strlen(row->u.group.job) + strlen(row->u.group.text) + row->u.group.job_ranks.bytes +
+               row->u.group.nodes.bytes;
     else if (row->kind == TD_ROW_FACT)
         text = strlen(row->u.fact.name) + strlen(row->u.fact.value) + strlen(row->u.fact.unit);
     return PLAIN + (uint32_t)text;
@@ -35,7 +36,7 @@ static uint32_t row_bytes(const struct td_status_row *row)
 /* fits returns true if one more row of a kind, the largest one, fits a page for another node. */
 static bool fits(struct td_page *p, enum td_row_kind kind)
 {
-    enum { HEAD = 100, MOST = 950, MOST_WITH_RANKS = TD_BITMAP_BYTES_MAX + 1100 };
+    enum { HEAD = 100, MOST = 950, MOST_WITH_RANKS = TD_BITMAP_BYTES_MAX + 1400 };
     bool ranks = kind == TD_ROW_JOB || kind == TD_ROW_OPERATION || kind == TD_ROW_GROUP;
     uint32_t rows = p->reply->u.status.rows;
     if (rows > 0)

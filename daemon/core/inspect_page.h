@@ -8,6 +8,8 @@
 #include "core_internal.h"
 #include "model/request.h"
 
+enum { TD_GROUP_NODES_MAX = 2048 }; /* nodes of a machine whose group rows have room for them */
+
 struct td_page {
     struct td_core *core;
     struct td_reply *reply;

@@ -247,6 +247,9 @@ struct td_row_job {
     uint32_t size, joined;  /* ranks; those that have joined, as far as this node knows (its own,
                                if it does not keep the list of jobs): */
     struct td_bitmap ranks; /* which */
+    /* the nodes where ranks were that have left, died or are lost, as the node knows that keeps the
+     * list; no set: it knows of none */
+    struct td_bitmap gone_nodes;
 };
 
 /* struct td_row_absent: a rank that has not called. */
@@ -352,6 +355,7 @@ struct td_row_group {
     uint32_t in_flight;         /* operations on record */
     uint64_t age_ns;            /* since its job formed; 0: not known */
     struct td_bitmap job_ranks; /* the ranks in the job, [TD_JOB_RANKS_MAX] at most */
+    struct td_bitmap nodes; /* the nodes of all ranks; no set: too many for a page, or not told */
 };
 
 /* struct td_row_fact: something that the driver of a node knows, by name. */

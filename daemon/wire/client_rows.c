@@ -30,6 +30,7 @@ static void put_job(const struct td_row_job *r, Torus__Client__RowJob *m)
     m->size = r->size;
     m->joined = r->joined;
     m->ranks = td_wire_put_bitmap(&r->ranks);
+    m->gone_nodes = td_wire_put_bitmap(&r->gone_nodes);
 }
 
 /* put_absents encodes the missing ranks that a row describes. */
@@ -120,6 +121,7 @@ static void put_group(const struct td_row_group *r, Torus__Client__RowGroup *m)
     m->in_flight = r->in_flight;
     m->age_ns = r->age_ns;
     m->job_ranks = td_wire_put_bitmap(&r->job_ranks);
+    m->nodes = td_wire_put_bitmap(&r->nodes);
 }
 
 static void put_fact(const struct td_row_fact *r, Torus__Client__RowFact *m)
@@ -359,6 +361,7 @@ static bool get_group(const Torus__Client__RowGroup *m, struct td_row_group *r)
                                .age_ns = m->age_ns};
     return m->condition <= TD_GROUP_BROKEN &&
            td_wire_get_bitmap(&m->job_ranks, TD_BITMAP_BYTES_MAX, &r->job_ranks) &&
+           td_wire_get_bitmap(&m->nodes, TD_NODES_MAX / 8, &r->nodes) &&
            td_wire_get_ending(m->error, m->text, &r->error, &r->text);
 }
 
@@ -416,7 +419,8 @@ bool td_wire_get_row(const Torus__Client__Row *m, struct td_wire_memory *memory,
                                          .uid = m->job->uid,
                                          .size = m->job->size,
                                          .joined = m->job->joined};
-        return get_ranks(&m->job->ranks, m->job->size, &row->u.job.ranks);
+        return get_ranks(&m->job->ranks, m->job->size, &row->u.job.ranks) &&
+               td_wire_get_bitmap(&m->job->gone_nodes, TD_NODES_MAX / 8, &row->u.job.gone_nodes);
     case TORUS__CLIENT__ROW__BODY_OPERATION:
         row->kind = TD_ROW_OPERATION;
         return get_operation(m->operation, memory, &row->u.operation);

@@ -32,6 +32,7 @@ static struct {
     char text[TD_TEXT_MAX];
     struct td_row_absent absent[TD_ROW_ABSENTS_MAX * RANKS];
     uint32_t absents;
+    uint8_t gone[TD_NODES_MAX / 8], nodes[TD_NODES_MAX / 8];
 } seen;
 
 static void look(const struct td_status_row *row)
@@ -62,6 +63,10 @@ static void look(const struct td_status_row *row)
             seen.error = row->u.record.error;
             snprintf(seen.text, sizeof seen.text, "%s", row->u.record.text);
         }
+    } else if (row->kind == TD_ROW_JOB && row->u.job.gone_nodes.bytes) {
+        memcpy(seen.gone, row->u.job.gone_nodes.bits, row->u.job.gone_nodes.bytes);
+    } else if (row->kind == TD_ROW_GROUP) {
+        memcpy(seen.nodes, row->u.group.nodes.bits, row->u.group.nodes.bytes);
     } else if (row->kind == TD_ROW_OPERATION) {
         for (uint32_t i = 0; i < row->u.operation.absents; i++)
             seen.absent[seen.absents++] = row->u.operation.absent[i];
@@ -226,6 +231,14 @@ static void waiting_in_a_silence_is_charged_to_no_rank(void **unused)
     seeds_run(silence, 48, 12, 400);
 }
 
+static uint32_t nodes_of_job(void)
+{
+    uint8_t bits[TD_NODES_MAX / 8] = {0};
+    for (uint32_t r = 0; r < RANKS; r++)
+        td_bit_set(bits, job.rank[r].node);
+    return td_bits_count(bits, TD_NODES_MAX);
+}
+
 static void dead_rank(uint64_t seed)
 {
     struct td_sim *sim = begin(shape_of(seed), seed);
@@ -243,6 +256,13 @@ static void dead_rank(uint64_t seed)
     CHECK(found);
     td_sim_close(sim, job.rank[LATE_RANK].client);
     td_sim_run(sim, 2 * SECOND);
+    ask(sim, TD_STATUS_JOBS);
+    CHECK(td_bits_count(seen.gone, TD_NODES_MAX) == 1);
+    CHECK(td_bit(seen.gone, job.rank[LATE_RANK].node));
+    ask(sim, TD_STATUS_GROUPS);
+    for (uint32_t r = 0; r < RANKS; r++)
+        CHECK(td_bit(seen.nodes, job.rank[r].node));
+    CHECK(td_bits_count(seen.nodes, TD_NODES_MAX) == nodes_of_job());
     for (uint32_t i = 0; i < RANKS; i++)
         if (i != LATE_RANK) {
             job_expect(&job, i, TD_ERR_RANK_FAILED, "rank 5");

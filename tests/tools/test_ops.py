@@ -238,7 +238,7 @@ class Operations(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_a_job_that_has_lost_a_node_is_broken_and_not_forming(self):
-        process = subprocess.Popen([CTL, "emulate", "1x3", "--", "sh", "-c", f"""
+        process = subprocess.Popen([CTL, "emulate", "1x4", "--ranks", "3", "--", "sh", "-c", f"""
             [ $TORUS_RANK = 0 ] && exec {CALLER}
             mkfifo ${{TORUS_SOCKET%/*}}/never$TORUS_RANK
             {CALLER} 0<>${{TORUS_SOCKET%/*}}/never$TORUS_RANK | sed -u "s|$| $TORUS_SOCKET|" """],
@@ -249,9 +249,10 @@ class Operations(unittest.TestCase):
         said = sorted(process.stdout.readline() for _ in range(3))
         self.assertEqual([line.split()[1] for line in said], ["joined"] * 3)
         folder = os.path.dirname(said[-1].split()[-1])
-        [daemon] = [int(p) for p in subprocess.run(["pgrep", "-f", f"{folder}/c2( |$)"],
-                                                   capture_output=True, text=True).stdout.split()]
-        os.kill(daemon, signal.SIGKILL)
+        for node in 2, 3:  # node 3 has no rank
+            [daemon] = [int(p) for p in subprocess.run(["pgrep", "-f", f"{folder}/c{node}( |$)"],
+                                                       capture_output=True, text=True).stdout.split()]
+            os.kill(daemon, signal.SIGKILL)
         found, until = {"joined": 3}, time.monotonic() + DEADLINE_S
         while found["joined"] == 3 and time.monotonic() < until:
             done = subprocess.run([CTL, "jobs", "--socket", folder + "/s0", "--json"], text=True,

@@ -93,6 +93,7 @@ static void look_at_row(const struct td_status_row *row)
     case TD_ROW_JOB:
         look(row->u.job.name);
         look_at_bytes(row->u.job.ranks.bits, row->u.job.ranks.bytes);
+        look_at_bytes(row->u.job.gone_nodes.bits, row->u.job.gone_nodes.bytes);
         return;
     case TD_ROW_OPERATION:
         look(row->u.operation.job);
@@ -120,6 +121,7 @@ static void look_at_row(const struct td_status_row *row)
         look(row->u.group.job);
         look(row->u.group.text);
         look_at_bytes(row->u.group.job_ranks.bits, row->u.group.job_ranks.bytes);
+        look_at_bytes(row->u.group.nodes.bits, row->u.group.nodes.bytes);
         return;
     case TD_ROW_FACT:
         look(row->u.fact.name);

@@ -316,6 +316,7 @@ static struct td_status_row some_row(void)
                                         .size = (uint32_t)below(TD_JOB_RANKS_MAX + 1),
                                         .joined = wide32()};
         row.u.job.ranks = some_ranks(row.u.job.size);
+        row.u.job.gone_nodes = some_ranks((uint32_t)below(TD_NODES_MAX + 1));
         break;
     case TD_ROW_OPERATION:
         row.u.operation = some_operation();
@@ -399,6 +400,7 @@ static struct td_status_row some_row(void)
                                             .in_flight = wide32(),
                                             .age_ns = wide()};
         row.u.group.job_ranks = some_ranks(row.u.group.size);
+        row.u.group.nodes = some_ranks((uint32_t)below(TD_NODES_MAX + 1));
         break;
     case TD_ROW_FACT:
         row.u.fact =

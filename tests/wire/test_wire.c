@@ -274,6 +274,7 @@ static void same_group(const struct td_row_group *a, const struct td_row_group *
     SAME(in_flight);
     SAME(age_ns);
     same_set(&a->job_ranks, &b->job_ranks);
+    same_set(&a->nodes, &b->nodes);
 }
 
 static void same_row(const struct td_status_row *a, const struct td_status_row *b)
@@ -308,6 +309,7 @@ static void same_row(const struct td_status_row *a, const struct td_status_row *
         SAME(u.job.size);
         SAME(u.job.joined);
         same_set(&a->u.job.ranks, &b->u.job.ranks);
+        same_set(&a->u.job.gone_nodes, &b->u.job.gone_nodes);
         break;
     case TD_ROW_OPERATION:
         same_operation(&a->u.operation, &b->u.operation);

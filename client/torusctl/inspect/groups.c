@@ -19,12 +19,14 @@ static json_t *row_json(const struct td_status_row *row)
     if (row->kind != TD_ROW_GROUP)
         return NULL;
     snprintf(id, sizeof id, "%016llx", (unsigned long long)r->instance);
-    return json_pack("{s:s s:o s:I s:b s:i s:o s:[] s:s s:I s:I s:i s:i s:o s:i}", "id", id, "job",
-                     ins_text(r->job), "uid", (json_int_t)r->uid, "is_job", r->index == 0, "size",
-                     (int)r->size, "ranks", ins_ranks(&r->job_ranks, TD_JOB_RANKS_MAX, true),
-                     "nodes", "state", states[r->condition], "age_ns", (json_int_t)r->age_ns,
-                     "calls_done", (json_int_t)r->done, "in_flight", (int)r->in_flight, "error",
-                     (int)r->error, "text", ins_text(r->text), "severity", (int)r->condition);
+    return json_pack("{s:s s:o s:I s:b s:i s:o s:o s:[] s:s s:I s:I s:i s:i s:o s:i}", "id", id,
+                     "job", ins_text(r->job), "uid", (json_int_t)r->uid, "is_job", r->index == 0,
+                     "size", (int)r->size, "ranks",
+                     ins_ranks(&r->job_ranks, TD_JOB_RANKS_MAX, true), "member_nodes",
+                     ins_ranks(&r->nodes, r->nodes.bytes * 8, true), "nodes", "state",
+                     states[r->condition], "age_ns", (json_int_t)r->age_ns, "calls_done",
+                     (json_int_t)r->done, "in_flight", (int)r->in_flight, "error", (int)r->error,
+                     "text", ins_text(r->text), "severity", (int)r->condition);
 }
 
 static json_t *find(const json_t *groups, const json_t *row)

@@ -49,6 +49,8 @@ static void join(json_t *known, const json_t *row)
         found = ins_number(row, "joined");
     if (ins_number(known, "joined") < found)
         json_object_set_new(known, "joined", json_integer(found));
+    if (json_array_size(json_object_get(row, "gone_nodes"))) /* the row of the list of jobs */
+        json_object_set(known, "gone_nodes", json_object_get(row, "gone_nodes"));
 }
 
 json_t *ins_merge_jobs(const json_t *rows)
