@@ -161,6 +161,18 @@ void td_reply_error(struct td_core *core, uint32_t client, uint64_t id, td_err e
     reply_error(core, client, id, error, text);
 }
 
+void td_reply_failed(struct td_core *core, uint32_t client, uint64_t id, td_err error,
+                     const char *text, const struct td_failed_call *failed)
+{
+    struct td_reply *r = reply_error(core, client, id, error, text);
+    struct td_failed_call *copy = td_core_pad(core, sizeof *copy);
+    if (!copy)
+        return;
+    *copy = *failed;
+    copy->job = td_core_format(core, "%s", failed->job); /* the record may be gone before the log */
+    r->failed = copy;
+}
+
 void td_reply_no_answer(struct td_core *core, uint32_t client, uint64_t id, td_err error,
                         const char *text)
 {

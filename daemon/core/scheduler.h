@@ -48,6 +48,9 @@ struct td_reply *td_reply_new(struct td_core *core, uint32_t client, uint64_t id
 /* td_reply_error sends an error with its sentence. */
 void td_reply_error(struct td_core *core, uint32_t client, uint64_t id, td_err error,
                     const char *text);
+/* td_reply_failed sends the error of a call of a job, which the log names. */
+void td_reply_failed(struct td_core *core, uint32_t client, uint64_t id, td_err error,
+                     const char *text, const struct td_failed_call *failed);
 /* td_reply_no_answer sends the error of a question about a node. The log does not take it for a
  * call that failed. */
 void td_reply_no_answer(struct td_core *core, uint32_t client, uint64_t id, td_err error,

@@ -393,6 +393,13 @@ struct td_status_row {
     } u;
 };
 
+/* struct td_failed_call: the call that an error is of, for the log. */
+struct td_failed_call {
+    const char *job;
+    uint32_t group;    /* 0: the job's world */
+    int64_t operation; /* its number, as ranks count their calls; -1: it has none */
+};
+
 struct td_reply {
     enum td_reply_kind kind;
     uint64_t id; /* of the request */
@@ -401,6 +408,7 @@ struct td_reply {
     bool refused;        /* OPERATION: the call does not count, and may be repeated */
     bool is_of_question; /* an error of a question about a node: no call has failed; only inside the
                             daemon */
+    const struct td_failed_call *failed; /* NULL: not known; only inside the daemon */
     union {
         struct {
             uint32_t node;

@@ -188,6 +188,9 @@ static void a_process_that_ends_after_its_call_failed_is_noted_so(void **state)
     assert_int_equal(note.rank, 1);
     assert_non_null(strstr(note.text, " ended after its call had failed: process "));
     take(TD_NOTE_JOB_ENDED);
+    assert_int_equal(note.error, TD_ERR_RANK_FAILED);
+    assert_int_equal(note.rank, 2); /* that of the first failure */
+    assert_int_equal(note.node, 2);
     end();
 }
 
@@ -257,7 +260,10 @@ static void the_first_call_after_a_death_is_noted_as_failed(void **state)
     assert_int_equal(note.rank, 2);
     assert_int_equal(note.node, 2);
     assert_string_equal(note.text, "rank 2 of job x died");
-    node_call(c, -1);
+    node_call(c, -1); /* it has no note, and its reply says what the log names */
+    assert_string_equal(node.reply.failed->job, c->name);
+    assert_int_equal(node.reply.failed->group, 0);
+    assert_int_equal(node.reply.failed->operation, 1);
     end();
 }
 

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "io/clients/events.h"
 #include "io/log.h"
 
 static char text[4096];
@@ -109,26 +110,72 @@ static void an_entry_has_the_fields_of_its_line(void **state)
     assert_int_equal(td_log_entry(entry, 20, TD_LOG_INFO, &fields, "rank 3 is late"), 0);
 }
 
-static void a_journal_gets_the_fields(void **state)
+/* begin_journal makes a journal, and read_entry reads its next entry. */
+static struct sockaddr_un address;
+static char entry[2048], directory[32];
+static int journal;
+
+static void begin_journal(void)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    char entry[2048] = "", directory[] = "/tmp/test_log.XXXXXX";
-    struct td_log_rate rate = {0};
-    (void)state;
+    snprintf(directory, sizeof directory, "/tmp/test_log.XXXXXX");
     assert_non_null(mkdtemp(directory));
+    address.sun_family = AF_UNIX;
     snprintf(address.sun_path, sizeof address.sun_path, "%s/socket", directory);
-    int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
-    assert_int_equal(bind(fd, (const struct sockaddr *)&address, sizeof address), 0);
+    journal = socket(AF_UNIX, SOCK_DGRAM, 0);
+    assert_int_equal(bind(journal, (const struct sockaddr *)&address, sizeof address), 0);
     td_log_journal(address.sun_path);
-    td_log_rated_with(&rate, 1, TD_LOG_INFO, &fields, "rank %d is late", 3);
-    assert_true(recv(fd, entry, sizeof entry - 1, MSG_DONTWAIT) > 0);
-    assert_non_null(strstr(entry, "MESSAGE=rank 3 is late\n"));
-    assert_non_null(strstr(entry, "\nJOB=heat\nERROR=TIMEOUT\nRANK=3\n"));
-    close(fd);
+}
+
+static void read_entry(void)
+{
+    memset(entry, 0, sizeof entry);
+    assert_true(recv(journal, entry, sizeof entry - 1, MSG_DONTWAIT) > 0);
+}
+
+static void end_journal(void)
+{
+    close(journal);
     unlink(address.sun_path);
     rmdir(directory);
+}
+
+static void a_journal_gets_the_fields(void **state)
+{
+    struct td_log_rate rate = {0};
+    (void)state;
+    begin_journal();
+    td_log_rated_with(&rate, 1, TD_LOG_INFO, &fields, "rank %d is late", 3);
+    read_entry();
+    assert_non_null(strstr(entry, "MESSAGE=rank 3 is late\n"));
+    assert_non_null(strstr(entry, "\nJOB=heat\nERROR=TIMEOUT\nRANK=3\n"));
+    end_journal();
     assert_int_equal(say(&rate, 1, 1), 1); /* without a reader, the line goes to stderr */
     assert_non_null(strstr(text, "process 0 does not read"));
+    td_log_journal(NULL);
+}
+
+static void the_line_of_an_error_names_the_call_that_failed(void **state)
+{
+    static struct td_events events;
+    const struct td_failed_call failed = {.job = "heat", .group = 1, .operation = 17};
+    struct td_reply reply = {.kind = TD_REPLY_ERROR,
+                             .error = TD_ERR_RANK_FAILED,
+                             .text = "rank 3 of job heat died",
+                             .failed = &failed};
+    (void)state;
+    begin_journal();
+    td_events_reply(&events, 1, 4711, 1000, &reply);
+    read_entry();
+    assert_non_null(strstr(entry, "MESSAGE=RANK_FAILED, told to process 4711 of user 1000: "));
+    assert_non_null(strstr(entry, "\nJOB=heat\nERROR=RANK_FAILED\nGROUP=1\nOP=17\n"));
+    reply.failed = NULL;
+    reply.text = "of no call";
+    td_events_reply(&events, 2, 4711, 1000, &reply);
+    read_entry();
+    assert_non_null(strstr(entry, "\nERROR=RANK_FAILED\n"));
+    assert_null(strstr(entry, "\nJOB="));
+    assert_null(strstr(entry, "\nOP="));
+    end_journal();
     td_log_journal(NULL);
 }
 
@@ -139,6 +186,7 @@ int main(void)
         cmocka_unit_test(the_count_does_not_wait_for_a_line),
         cmocka_unit_test(an_entry_has_the_fields_of_its_line),
         cmocka_unit_test(a_journal_gets_the_fields),
+        cmocka_unit_test(the_line_of_an_error_names_the_call_that_failed),
     };
     td_log_init(TD_LOG_INFO, "test");
     return cmocka_run_group_tests(tests, NULL, NULL);

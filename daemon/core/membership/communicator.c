@@ -125,6 +125,10 @@ static void note_job(struct td_core *core, const struct td_communicator *c, enum
     note->age_ns = core->now - c->waits->formed_at;
     note->error = c->waits->error;
     snprintf(note->text, sizeof note->text, "%s", c->waits->text);
+    if (c->waits->error != TD_OK) {
+        note->rank = c->waits->failed_rank;
+        note->node = c->waits->failed_node;
+    }
     if (c->waits->error != TD_OK || !c->waits->died_at)
         return;
     note->rank = c->waits->died_rank;

@@ -213,7 +213,8 @@ void td_job_request(struct td_core *core, struct td_client *client, const struct
 
 static void end_join(struct td_core *core, struct td_join *j, td_err error, const char *text)
 {
-    td_reply_error(core, j->client, j->request, error, text);
+    td_reply_failed(core, j->client, j->request, error, text,
+                    &(struct td_failed_call){.job = j->name, .operation = -1});
     drop_join(core, j);
 }
 

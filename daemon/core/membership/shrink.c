@@ -462,7 +462,9 @@ static void answer(struct td_core *core, const struct td_shrink *s, uint32_t loc
         if (made->seat[i].client && made->seat[i].client->id == call->client)
             seat = &made->seat[i];
     if (s->decided.error != TD_OK) {
-        td_reply_error(core, call->client, call->request, s->decided.error, s->decided.text);
+        td_reply_failed(
+            core, call->client, call->request, s->decided.error, s->decided.text,
+            &(struct td_failed_call){.job = c->name, .group = c->index, .operation = -1});
     } else if (td_bit(s->decided.lost, rank)) {
         reply_lost(core, s, local);
     } else if (!seat || !put_bitmap(core, s, s->decided.lost, &lost)) {

@@ -210,7 +210,9 @@ static void refuse_group(struct td_core *core, const struct td_client *client,
                                  .instance = instance,
                                  .group = TD_GROUP_MADE,
                                  .u.rank_lost = {.rank = UINT32_MAX, .error = error, .text = text}};
-    td_reply_error(core, client->id, q->id, error, text);
+    td_reply_failed(
+        core, client->id, q->id, error, text,
+        &(struct td_failed_call){.job = parent->name, .group = TD_GROUP_MADE, .operation = -1});
     td_communicator_note_refused(core, instance, error);
     td_endings_note(core, instance, TD_ENDING_OF_CREATION, error, text);
     uint32_t above = above_of(core, parent, q);

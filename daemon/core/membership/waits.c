@@ -127,15 +127,17 @@ void td_waits_place(struct td_communicator *c, uint32_t rank, uint32_t kind)
         identify(c, rank, row);
 }
 
-void td_waits_failed(struct td_core *core, struct td_communicator *c, td_err error,
-                     const char *text)
+void td_waits_failed(struct td_core *core, struct td_communicator *c,
+                     const struct td_waits_failure *failure)
 {
     struct td_waits_job *j = c->waits;
     if (!j || j->error != TD_OK)
         return;
-    j->error = error;
+    j->error = failure->error;
     j->failed_at = core->now;
-    snprintf(j->text, sizeof j->text, "%s", text);
+    j->failed_rank = failure->rank;
+    j->failed_node = failure->node;
+    snprintf(j->text, sizeof j->text, "%s", failure->text);
 }
 
 void td_waits_died(struct td_core *core, struct td_communicator *c, const struct td_seat *seat)

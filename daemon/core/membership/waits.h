@@ -47,7 +47,8 @@ struct td_waits_job {
     td_err error;        /* of the first operation that failed, or TD_OK */
     td_time failed_at;
     char text[TD_TEXT_MAX];
-    td_time died_at; /* when the first rank of this node died; 0: none has */
+    int64_t failed_rank, failed_node; /* the culprit (notes.h) */
+    td_time died_at;                  /* when the first rank of this node died; 0: none has */
     uint32_t died_rank;
     uint64_t died_pid;
     struct td_wait row[TD_WAITS_ROWS];
@@ -73,9 +74,16 @@ void td_waits_charge(struct td_communicator *c, uint32_t rank, uint32_t kind,
 /* td_waits_place notes where a rank of this node runs, which a sentence may name. It takes free
  * rows only. */
 void td_waits_place(struct td_communicator *c, uint32_t rank, uint32_t kind);
+/* struct td_waits_failure: how an operation ended; rank, node: of the culprit, or TD_NOTE_NONE. */
+struct td_waits_failure {
+    td_err error;
+    const char *text;
+    int64_t rank, node;
+};
+
 /* td_waits_failed notes an operation that ended with an error; the first one stays. */
-void td_waits_failed(struct td_core *core, struct td_communicator *c, td_err error,
-                     const char *text);
+void td_waits_failed(struct td_core *core, struct td_communicator *c,
+                     const struct td_waits_failure *failure);
 /* td_waits_died notes that the process of a rank of this node has ended without leaving the job,
  * and not because a call of it had failed; the first death stays. */
 void td_waits_died(struct td_core *core, struct td_communicator *c, const struct td_seat *seat);

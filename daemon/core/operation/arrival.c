@@ -437,14 +437,18 @@ static void answer_late(struct td_core *core, struct td_client *client, struct t
                         const char *text)
 {
     struct td_recording_late late = {.error = error, .rank = TD_NOTE_NONE, .node = TD_NOTE_NONE};
+    const struct td_failed_call failed = {
+        .job = c->name,
+        .group = c->index,
+        .operation = (int64_t)(q->u.operation.sequence + q->u.operation.by_segment)};
     if (c->waits && c->waits->error == TD_OK) { /* no operation on this node has failed before */
         late.text = text;
         (void)lost_culprit(c, error, &late.rank, &late.node);
-        td_waits_failed(core, c, error, text);
+        td_waits_failed(core, c, &(struct td_waits_failure){error, text, late.rank, late.node});
         note_late(core, c, q, &late);
     }
     td_recording_late(core, c, seat, q, &late);
-    td_reply_error(core, client->id, q->id, error, text);
+    td_reply_failed(core, client->id, q->id, error, text, &failed);
 }
 
 void td_arrival_request(struct td_core *core, struct td_client *client, const struct td_request *q)

@@ -240,7 +240,8 @@ void td_operation_in_flight_end(struct td_core *core, struct td_operation *o)
 
 /* ---- ending ---- */
 
-/* note_failure notes for the log and the flight recorder that an operation ends with an error. */
+/* note_failure notes for the log, the record of the job and the flight recorder that an operation
+ * ends with an error. */
 static void note_failure(struct td_core *core, const struct td_operation *o, td_err error,
                          const char *text)
 {
@@ -248,6 +249,7 @@ static void note_failure(struct td_core *core, const struct td_operation *o, td_
     int64_t rank = TD_NOTE_NONE, node = TD_NOTE_NONE;
     td_arrival_culprit(core, o, error, &rank, &node);
     td_recording_failed(core, o, rank, node, text);
+    td_waits_failed(core, o->communicator, &(struct td_waits_failure){error, text, rank, node});
     struct td_note *note = td_communicator_note(core, c, TD_NOTE_FAILED);
     if (!note)
         return;
@@ -287,7 +289,6 @@ static void end_badly(struct td_core *core, struct td_operation *o, bool was_rel
     if (c->index == TD_GROUP_MADE && o->sequence == 0) /* ranks may still come to create it */
         td_endings_note(core, c->instance, td_communicator_broken(c) ? TD_ENDING_OF_CREATION : 0,
                         error, text);
-    td_waits_failed(core, o->communicator, error, text);
     if (error == TD_ERR_MISMATCH)
         place_ranks(o);
     if (error < TD_OK && error > -TD_ERRORS)
@@ -436,7 +437,9 @@ static void answer(struct td_core *core, struct td_operation *o, uint32_t local)
     if (c->seat[local].client)
         c->seat[local].client->failed_at = o->error != TD_OK ? core->now : 0;
     if (o->error != TD_OK) {
-        td_reply_error(core, a->client, a->request, o->error, o->text);
+        const struct td_failed_call failed = {
+            .job = c->name, .group = c->index, .operation = (int64_t)td_operation_number(o)};
+        td_reply_failed(core, a->client, a->request, o->error, o->text, &failed);
     } else if (td_call_plans(o->least.call.kind)) {
         struct td_reply *r = td_reply_new(core, a->client, a->request, TD_REPLY_PLANNED);
         uint32_t rank = c->seat[local].rank;

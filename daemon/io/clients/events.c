@@ -106,6 +106,11 @@ void td_events_reply(struct td_events *e, uint64_t now_ns, uint64_t pid, uint64_
     struct td_log_fields f = td_log_no_fields;
     if (failed && is_new(e, now_ns, td_hash_bytes(r->text, strlen(r->text)))) {
         f.error = td_events_error_name(r->error);
+        if (r->failed) {
+            f.job = r->failed->job;
+            f.group = r->failed->group;
+            f.operation = r->failed->operation;
+        }
         td_log_rated_with(&e->replies, now_ns, TD_LOG_INFO, &f,
                           "%s, told to process %llu of user %llu: %s", f.error,
                           (unsigned long long)pid, (unsigned long long)uid, r->text);
