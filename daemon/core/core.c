@@ -14,6 +14,7 @@
 #include "core/membership/job.h"
 #include "core/membership/later_losses.h"
 #include "core/membership/parting.h"
+#include "core/membership/rank_report.h"
 #include "core/membership/registry.h"
 #include "core/membership/shrink.h"
 #include "core/membership/shrink_silence.h"
@@ -54,6 +55,7 @@ struct core_block {
     struct td_epochs epochs;
     struct td_clients clients;
     struct td_joins joins;
+    struct td_rank_reports rank_reports;
     struct td_registry registry;
     struct td_succession succession;
     struct td_groups groups;
@@ -76,6 +78,7 @@ static struct td_core *new_core(void)
     core->epochs = &block->epochs;
     core->clients = &block->clients;
     core->joins = &block->joins;
+    core->rank_reports = &block->rank_reports;
     core->registry = &block->registry;
     core->succession = &block->succession;
     core->groups = &block->groups;

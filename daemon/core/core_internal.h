@@ -40,6 +40,7 @@ struct td_goodbyes;
 struct td_accounts;
 struct td_clients;
 struct td_joins;
+struct td_rank_reports;
 struct td_epochs;
 struct td_registry;
 struct td_succession;
@@ -96,22 +97,23 @@ struct td_core {
 
     /* The state of modules, declared in their headers. Outside of their folders only core.c and
      * inspect.c look into it. */
-    struct td_health *health;         /* net/health.h */
-    struct td_goodbyes *goodbyes;     /* net/goodbye.h */
-    struct td_accounts *accounts;     /* membership/account.h */
-    struct td_clients *clients;       /* membership/client.h */
-    struct td_epochs *epochs;         /* membership/epoch.h */
-    struct td_joins *joins;           /* membership/job.h */
-    struct td_registry *registry;     /* membership/registry.h */
-    struct td_succession *succession; /* membership/succession.h */
-    struct td_groups *groups;         /* membership/communicator.h */
-    struct td_operations *operations; /* operation/operation.h */
-    struct td_endings *endings;       /* membership/endings.h */
-    struct td_waits_job *waits;       /* [TD_WAITS_JOBS_MAX] (membership/waits.h) */
-    struct td_looks *looks;           /* look.h */
-    struct td_notes *notes;           /* notes.h */
-    struct td_sums *sums;             /* sums.h */
-    struct td_recorder *recorder;     /* recorder.h; NULL: there is none */
+    struct td_health *health;             /* net/health.h */
+    struct td_goodbyes *goodbyes;         /* net/goodbye.h */
+    struct td_accounts *accounts;         /* membership/account.h */
+    struct td_clients *clients;           /* membership/client.h */
+    struct td_epochs *epochs;             /* membership/epoch.h */
+    struct td_joins *joins;               /* membership/job.h */
+    struct td_rank_reports *rank_reports; /* membership/rank_report.h */
+    struct td_registry *registry;         /* membership/registry.h */
+    struct td_succession *succession;     /* membership/succession.h */
+    struct td_groups *groups;             /* membership/communicator.h */
+    struct td_operations *operations;     /* operation/operation.h */
+    struct td_endings *endings;           /* membership/endings.h */
+    struct td_waits_job *waits;           /* [TD_WAITS_JOBS_MAX] (membership/waits.h) */
+    struct td_looks *looks;               /* look.h */
+    struct td_notes *notes;               /* notes.h */
+    struct td_sums *sums;                 /* sums.h */
+    struct td_recorder *recorder;         /* recorder.h; NULL: there is none */
 };
 
 /* ---- emitting ---- */

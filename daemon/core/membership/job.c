@@ -8,6 +8,8 @@
 #include "core/net/link.h"
 #include "endings.h"
 #include "epoch.h"
+#include "forming.h"
+#include "rank_report.h"
 #include "registry.h"
 #include "core/net/session.h"
 #include "succession.h"
@@ -15,15 +17,12 @@
 enum { GRACE_NS = 2000000000 };
 
 static bool refuse(struct td_core *core, struct td_task *task);
-static bool report(struct td_core *core, struct td_task *task);
 
 void td_job_init(struct td_core *core)
 {
     struct td_joins *joins = core->joins;
     joins->task.advance = refuse;
-    joins->report_task.advance = report;
-    joins->asker = core->options.topology.nodes;
-    joins->report_at = TD_TIME_NEVER;
+    td_rank_report_init(core);
     joins->next_token = core->options.incarnation << 32 | 1;
     uint32_t count = td_terms_settings(TD_TERMS_SETTINGS, &core->settings, joins->setting);
     joins->terms.list[TD_TERMS_SETTINGS] = (struct td_term_list){count, joins->setting};
@@ -315,64 +314,6 @@ static void seat_local(struct td_core *core, struct td_communicator *c)
     }
 }
 
-/* struct td_forming: a membership whose pieces have not all come. It lives until its last piece,
- * or until its sender is lost or sends nothing more of it for progress_timeout. */
-struct td_forming {
-    struct td_forming *next;
-    uint64_t instance;
-    uint32_t from, size; /* from: the node that sends it */
-    td_time expires_at;
-    uint32_t *rank_node; /* [size] */
-    uint64_t *rank_token;
-};
-
-static void drop_forming(struct td_core *core, struct td_forming *f)
-{
-    struct td_forming **link = &core->joins->forming;
-    while (*link != f)
-        link = &(*link)->next;
-    *link = f->next;
-    td_core_free(core, f->rank_node);
-    td_core_free(core, f->rank_token);
-    td_core_free(core, f);
-}
-
-/* forming_full returns true if a node already sends as many memberships as it may at a time. */
-static bool forming_full(const struct td_core *core, uint32_t from)
-{
-    uint32_t count = 0;
-    for (const struct td_forming *f = core->joins->forming; f; f = f->next)
-        count += f->from == from;
-    return count >= TD_FORMING_MAX;
-}
-
-static struct td_forming *start_forming(struct td_core *core, uint32_t from, uint64_t instance,
-                                        uint32_t size)
-{
-    struct td_forming *f = forming_full(core, from) ? NULL : td_arena_alloc(core->arena, sizeof *f);
-    if (!f)
-        return NULL;
-    f->instance = instance;
-    f->from = from;
-    f->size = size;
-    f->rank_node = td_arena_alloc(core->arena, size * sizeof *f->rank_node);
-    f->rank_token = td_arena_alloc(core->arena, size * sizeof *f->rank_token);
-    f->next = core->joins->forming;
-    core->joins->forming = f;
-    if (f->rank_node && f->rank_token)
-        return f;
-    drop_forming(core, f);
-    return NULL;
-}
-
-static struct td_forming *find_forming(struct td_core *core, uint32_t from, uint64_t instance)
-{
-    struct td_forming *f = core->joins->forming;
-    while (f && (f->instance != instance || f->from != from))
-        f = f->next;
-    return f;
-}
-
 /* refuse answers the joins that are refused, and takes them back at the registry: no rank of theirs
  * will leave the job. It returns false when the action list is full. */
 static bool refuse(struct td_core *core, struct td_task *task)
@@ -446,17 +387,6 @@ static void refuse_membership(struct td_core *core, uint32_t from, uint64_t inst
     td_session_send(core, from, &m);
 }
 
-static void take_runs(struct td_forming *f, const struct td_message_members *m)
-{
-    for (uint32_t i = 0; i < m->runs; i++) {
-        const struct td_member_run *run = &m->run[i];
-        for (uint32_t k = 0; k < run->count && run->first + k < f->size; k++) {
-            f->rank_node[run->first + k] = run->node;
-            f->rank_token[run->first + k] = run->token + k;
-        }
-    }
-}
-
 /* fits returns true if the join with a token, if it still waits, asks for this rank of the job. */
 static bool fits(const struct td_core *core, const struct td_message_members *m, uint64_t token,
                  uint32_t rank)
@@ -512,19 +442,19 @@ static void handle_members(struct td_core *core, uint32_t from, const struct td_
     }
     if (!was_granted(core, instance, UINT32_MAX))
         return;
-    struct td_forming *f = find_forming(core, from, instance);
+    struct td_forming *f = td_forming_find(core, from, instance);
     if (f && f->size != m->size) {
-        drop_forming(core, f);
+        td_forming_drop(core, f);
         td_link_drop(core, from, "protocol violation: it sent pieces of two memberships as one");
         return;
     }
     /* the pieces come in the order of the ranks: without the first, none is of use */
     bool begins = m->runs > 0 && m->run[0].first == 0;
-    if (!f && !(f = begins ? start_forming(core, from, instance, m->size) : NULL)) {
+    if (!f && !(f = begins ? td_forming_start(core, from, instance, m->size) : NULL)) {
         refuse_membership(core, from, instance);
         return;
     }
-    take_runs(f, m);
+    td_forming_take(f, m);
     f->expires_at = td_core_after(core, core->settings.progress_timeout_ns);
     if (!m->is_last_piece) {
         td_core_alarm(core, f->expires_at);
@@ -542,24 +472,11 @@ static void handle_members(struct td_core *core, uint32_t from, const struct td_
         if (c->group.node[0] == core->node) /* the registry may be a node of the job, too */
             c->members_from = core->node;
     }
-    drop_forming(core, f);
+    td_forming_drop(core, f);
     if (c)
         seat_local(core, c);
     else if (sane)
         refuse_membership(core, from, instance);
-}
-
-/* drop_formings ends the memberships that a node sends, or those that are overdue (UINT32_MAX). */
-static void drop_formings(struct td_core *core, uint32_t from)
-{
-    struct td_forming *next = NULL;
-    for (struct td_forming *f = core->joins->forming; f; f = next) {
-        next = f->next;
-        if (f->from == from || (from == UINT32_MAX && core->now >= f->expires_at))
-            drop_forming(core, f);
-        else
-            td_core_alarm(core, f->expires_at);
-    }
 }
 
 /* ---- grants ---- */
@@ -633,108 +550,6 @@ static bool is_needed(const struct td_core *core)
     return core->joins->first || core->communicators || core->registry->jobs;
 }
 
-/* ---- reporting the ranks here ---- */
-
-static void take_question(struct td_core *core, uint32_t from, uint64_t round)
-{
-    struct td_joins *joins = core->joins;
-    joins->round[from] = round;
-    td_succession_note_told(core, from);
-    if (!td_bit(joins->asked, from)) {
-        td_bit_set(joins->asked, from);
-        joins->reports++;
-    }
-    td_core_queue(core, &joins->report_task);
-}
-
-/* report_group reports the ranks of a job. It returns false if there is no room. */
-static bool report_group(struct td_core *core, const struct td_communicator *c)
-{
-    struct td_joins *joins = core->joins;
-    for (; joins->next_seat < c->ranks; joins->next_seat++) {
-        const struct td_seat *seat = &c->seat[joins->next_seat];
-        if (!td_seat_occupied(seat))
-            continue;
-        if (!td_core_room(core) || !td_session_has_room(core, joins->asker))
-            return false;
-        struct td_message m = {.kind = TD_MESSAGE_JOIN,
-                               .instance = c->instance,
-                               .u.join = {.token = core->options.incarnation << 32,
-                                          .uid = c->uid,
-                                          .pid = seat->client ? seat->client->pid : 0,
-                                          .name = c->name,
-                                          .size = c->group.size,
-                                          .rank = seat->rank}};
-        td_session_send(core, joins->asker, &m);
-    }
-    joins->next_seat = 0;
-    return true;
-}
-
-/* report_all reports all ranks here to a node, newest job first, and then answers. */
-static bool report_all(struct td_core *core)
-{
-    struct td_joins *joins = core->joins;
-    for (const struct td_communicator *c = core->communicators; c; c = c->next) {
-        if (c->index != 0 || c->number > joins->next_number)
-            continue;
-        if (c->number != joins->next_number)
-            joins->next_seat = 0;
-        joins->next_number = c->number;
-        if (!report_group(core, c))
-            return false;
-        joins->next_number = c->number - 1;
-    }
-    if (!td_core_room(core))
-        return false;
-    struct td_message m = {
-        .kind = TD_MESSAGE_REGISTRY_ANSWER,
-        .u.registry_answer = {.round = joins->round[joins->asker], .is_draining = core->stopping}};
-    td_session_send(core, joins->asker, &m);
-    return true;
-}
-
-/* report answers the nodes that have asked, one after the other. */
-static bool report(struct td_core *core, struct td_task *task)
-{
-    struct td_joins *joins = core->joins;
-    uint32_t nodes = core->options.topology.nodes;
-    (void)task;
-    joins->report_at = TD_TIME_NEVER;
-    while (joins->reports > 0) {
-        if (joins->asker == nodes) {
-            joins->asker = 0;
-            while (!td_bit(joins->asked, joins->asker))
-                joins->asker++;
-            joins->next_number = UINT32_MAX;
-            joins->next_seat = 0;
-        }
-        if (!report_all(core)) {
-            if (!td_core_room(core))
-                return false;
-            joins->report_at = td_core_after(core, TD_LINK_PATIENCE_NS);
-            td_core_alarm(core, joins->report_at);
-            return true;
-        }
-        td_bit_clear(joins->asked, joins->asker);
-        joins->asker = nodes;
-        joins->reports--;
-    }
-    return true;
-}
-
-/* drop_question: the node that asked is lost. */
-static void drop_question(struct td_core *core, uint32_t node)
-{
-    struct td_joins *joins = core->joins;
-    if (!td_bit(joins->asked, node))
-        return;
-    td_bit_clear(joins->asked, node);
-    joins->reports--;
-    if (joins->asker == node)
-        joins->asker = core->options.topology.nodes;
-}
-
 /* ---- events ---- */
 
 void td_job_message(struct td_core *core, uint32_t from, const struct td_message *m)
@@ -746,7 +561,7 @@ void td_job_message(struct td_core *core, uint32_t from, const struct td_message
     else if (m->kind == TD_MESSAGE_GRANT)
         handle_grant(core, from, m);
     else if (m->kind == TD_MESSAGE_REGISTRY_ASK)
-        take_question(core, from, m->u.registry_ask.round);
+        td_rank_report_ask(core, from, m->u.registry_ask.round);
     else if (m->kind == TD_MESSAGE_REGISTRY_ANSWER)
         td_succession_answer(core, from, &m->u.registry_answer);
     else if (m->kind == TD_MESSAGE_JOIN && core->stopping)
@@ -760,15 +575,14 @@ void td_job_node_back(struct td_core *core, uint32_t node)
     for (struct td_join *j = core->joins->first; j; j = j->next)
         if (j->registry == node)
             td_join_transition(j, TD_JOIN_LINK_BACK);
-    if (td_succession_is_told(core, node)) /* the earlier report may be lost */
-        take_question(core, node, core->joins->round[node]);
+    td_rank_report_node_back(core, node);
     td_core_alarm(core, core->now);
 }
 
 void td_job_node_lost(struct td_core *core, uint32_t node)
 {
-    drop_formings(core, node);
-    drop_question(core, node);
+    td_forming_end(core, node);
+    td_rank_report_node_lost(core, node);
     td_registry_node_lost(core, node);
 }
 
@@ -794,10 +608,8 @@ void td_job_timers(struct td_core *core)
     uint32_t registry = td_succession_registry(core);
     td_succession_timers(core, is_needed(core));
     td_registry_timers(core);
-    drop_formings(core, UINT32_MAX);
-    if (core->now >= core->joins->report_at)
-        td_core_queue(core, &core->joins->report_task);
-    td_core_alarm(core, core->joins->report_at);
+    td_forming_end(core, UINT32_MAX);
+    td_rank_report_timers(core);
     struct td_join *next = NULL;
     for (struct td_join *j = core->joins->first; j; j = next) {
         next = j->next;

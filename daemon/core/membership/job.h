@@ -51,15 +51,6 @@ struct td_joins {
     /* instances that joins were granted to which have ended or were granted again: a ring */
     uint64_t grant[TD_GRANTS_MAX];
     uint32_t grants;
-    /* the registry that asks for the ranks here, and how far they are reported */
-    struct td_task report_task;
-    uint8_t asked[TD_NODES_MAX / 8]; /* by these nodes */
-    uint32_t reports;                /* their count */
-    uint64_t round[TD_NODES_MAX];
-    uint32_t asker;       /* the one that is reported to; nodes: none */
-    uint32_t next_number; /* the group whose ranks are reported next, and the seat */
-    uint32_t next_seat;
-    td_time report_at;     /* when it goes on, if a link was full; else TD_TIME_NEVER */
     struct td_terms terms; /* of this node, for its joins */
     uint64_t setting[TD_TERMS_MAX];
 };
