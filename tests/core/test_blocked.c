@@ -87,7 +87,7 @@ static void pass(uint64_t ns)
 
 static void beat_each_second(struct td_settings *s)
 {
-    s->heartbeat_ns = SECOND;
+    s->heartbeat_ns = (int64_t)SECOND;
 }
 
 /* Nodes 2 and 3 are no neighbours of node 1 in the tree of heartbeats, and owe it no message. */

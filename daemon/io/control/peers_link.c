@@ -317,6 +317,9 @@ void *td_peers_open_socket(struct td_peers *peers, int type)
     set_int(socket, ZMQ_RCVHWM, MESSAGES_MAX);
     set_int(socket, ZMQ_IPV6, 1);
     set_int(socket, ZMQ_HANDSHAKE_IVL, ANSWER_MS);
+    /* TCP waits ever longer before it tries again. A link that no job needs would carry nothing for
+     * as long again as its way was lost, and the first call over it would fail. */
+    set_int(socket, ZMQ_TCP_MAXRT, (int)peers->channels.silence_ms);
     if (type == ZMQ_DEALER)
         set_int(socket, ZMQ_RECONNECT_IVL, -1);
     else
