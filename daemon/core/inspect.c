@@ -398,7 +398,8 @@ static void record_row(struct td_page *p, const struct td_waits_job *j)
                                .failed_ns = j->error == TD_OK ? 0 : td_page_age(p, j->failed_at),
                                .died_ns = j->died_at ? td_page_age(p, j->died_at) : 0,
                                .died_rank = j->died_rank,
-                               .died_pid = j->died_pid};
+                               .died_pid = j->died_pid,
+                               .died_paused_ns = j->died_paused_ns};
 }
 
 static void wait_row(struct td_page *p, uint64_t instance, const struct td_wait *w)

@@ -69,6 +69,7 @@ static void put_record(const struct td_row_record *r, Torus__Client__RowRecord *
     m->died_ns = r->died_ns;
     m->died_rank = r->died_rank;
     m->died_pid = r->died_pid;
+    m->died_paused_ns = r->died_paused_ns;
 }
 
 static void put_wait(const struct td_row_wait *r, Torus__Client__RowWait *m)
@@ -307,7 +308,8 @@ static bool get_record(const Torus__Client__RowRecord *m, struct td_row_record *
                                 .failed_ns = m->failed_ns,
                                 .died_ns = m->died_ns,
                                 .died_rank = m->died_rank,
-                                .died_pid = m->died_pid};
+                                .died_pid = m->died_pid,
+                                .died_paused_ns = m->died_paused_ns};
     return td_wire_get_ending(m->error, m->text, &r->error, &r->text);
 }
 

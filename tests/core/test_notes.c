@@ -242,6 +242,20 @@ static void the_end_of_a_job_is_noted(void **state)
     assert_int_equal(note.node, 0);
     assert_non_null(strstr(note.text, "rank 0 died 0.000 s before: process "));
     end();
+    node_begin("1", 0, NULL); /* the daemon did not run, and the rank may have given it up */
+    node_group(1);
+    node.core->now += 20 * (uint64_t)SECOND;
+    node.core->resumed_at = node.core->now;
+    node.core->paused_ns = 12 * (uint64_t)SECOND;
+    td_client_close(node.core, NODE_CLIENT);
+    node_run();
+    take(TD_NOTE_JOB_FORMED);
+    take(TD_NOTE_RANK_DIED);
+    take(TD_NOTE_JOB_ENDED);
+    assert_non_null(strstr(note.text,
+                           "torusd did not run for 12.0 s, and rank 0 gave it up or died "
+                           "0.000 s before: process "));
+    end();
 }
 
 /* No call was in flight when the rank died: the next one fails, and is noted once. */

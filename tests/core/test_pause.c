@@ -4,6 +4,7 @@
 #include "node.h"
 
 #include "core/core.h"
+#include "core/membership/waits.h"
 #include "core/recorder.h"
 #include "core/operation/operation.h"
 #include "core/operation/stall.h"
@@ -259,14 +260,28 @@ static void close_after(uint64_t ns)
     step(&(struct td_event){.kind = TD_EVENT_CLIENT_CLOSED, .u.closed = {.client = NODE_CLIENT}});
 }
 
+/* said returns true if a note for the log has a sentence. */
+static bool said(const char *part)
+{
+    struct td_note note;
+    uint64_t lost = 0;
+    bool found = false;
+    while (td_notes_take(node.core->notes, &note, &lost))
+        found = found || strstr(note.text, part);
+    return found;
+}
+
 static void a_rank_that_gave_a_paused_daemon_up_is_recorded_with_the_pause(void **state)
 {
     (void)state;
     close_after(12 * beat * 2);
     assert_in_range(latest(TD_TRACE_DIED)->a, 11 * beat * 2, 12 * beat * 2);
+    assert_in_range(node.core->waits[0].died_paused_ns, 11 * beat * 2, 12 * beat * 2);
+    assert_true(said("s, and rank 0 of job job gave it up or died: process "));
     node_end();
     close_after(4 * beat); /* the library was not impatient yet */
     assert_int_equal(latest(TD_TRACE_DIED)->a, 0);
+    assert_int_equal(node.core->waits[0].died_paused_ns, 0);
     node_end();
 }
 

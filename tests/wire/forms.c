@@ -353,7 +353,8 @@ static struct td_status_row some_row(void)
                                               .failed_ns = wide(),
                                               .died_ns = wide(),
                                               .died_rank = wide32(),
-                                              .died_pid = wide()};
+                                              .died_pid = wide(),
+                                              .died_paused_ns = wide()};
         break;
     case TD_ROW_WAIT:
         row.u.wait = (struct td_row_wait){.instance = draw(),

@@ -214,10 +214,12 @@ static void note_death(json_t *record, const json_t *row)
 {
     json_int_t age = ins_number(row, "died_ns");
     if (age > ins_number(json_object_get(record, "death"), "age_ns"))
-        json_object_set_new(
-            record, "death",
-            json_pack("{s:I s:O s:O s:O}", "age_ns", age, "rank", json_object_get(row, "died_rank"),
-                      "node", json_object_get(row, "at"), "pid", json_object_get(row, "died_pid")));
+        json_object_set_new(record, "death",
+                            json_pack("{s:I s:O s:O s:O s:I}", "age_ns", age, "rank",
+                                      json_object_get(row, "died_rank"), "node",
+                                      json_object_get(row, "at"), "pid",
+                                      json_object_get(row, "died_pid"), "paused_ns",
+                                      ins_number(row, "died_paused_ns")));
 }
 
 void ins_merge_record(json_t *record, const json_t *rows)

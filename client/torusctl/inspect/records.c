@@ -17,13 +17,14 @@ static json_t *row_json(const struct td_status_row *row)
     const struct td_row_record *r = &row->u.record;
     const struct td_row_wait *w = &row->u.wait;
     if (row->kind == TD_ROW_RECORD)
-        return json_pack(
-            "{s:o s:I s:I s:i s:I s:I s:I s:i s:o s:I s:I s:i s:I}", "job", ins_text(r->job), "uid",
-            (json_int_t)r->uid, "instance", (json_int_t)r->instance, "size", (int)r->size,
-            "formed_ns", (json_int_t)r->formed_ns, "ended_ns", (json_int_t)r->ended_ns, "waited_ns",
-            (json_int_t)r->waited_ns, "error", (int)r->error, "text", ins_text(r->text),
-            "failed_ns", (json_int_t)r->failed_ns, "died_ns", (json_int_t)r->died_ns, "died_rank",
-            (int)r->died_rank, "died_pid", (json_int_t)r->died_pid);
+        return json_pack("{s:o s:I s:I s:i s:I s:I s:I s:i s:o s:I s:I s:i s:I s:I}", "job",
+                         ins_text(r->job), "uid", (json_int_t)r->uid, "instance",
+                         (json_int_t)r->instance, "size", (int)r->size, "formed_ns",
+                         (json_int_t)r->formed_ns, "ended_ns", (json_int_t)r->ended_ns, "waited_ns",
+                         (json_int_t)r->waited_ns, "error", (int)r->error, "text",
+                         ins_text(r->text), "failed_ns", (json_int_t)r->failed_ns, "died_ns",
+                         (json_int_t)r->died_ns, "died_rank", (int)r->died_rank, "died_pid",
+                         (json_int_t)r->died_pid, "died_paused_ns", (json_int_t)r->died_paused_ns);
     if (row->kind == TD_ROW_WAIT)
         return json_pack("{s:I s:i s:i s:s s:I s:I s:I s:I s:i s:I s:I}", "instance",
                          (json_int_t)w->instance, "rank", (int)w->rank, "node", (int)w->node,
@@ -298,6 +299,7 @@ json_t *ins_record(struct ins_machine *m, const char *command, const char *job)
         json_object_del(record, "died_ns");
         json_object_del(record, "died_rank");
         json_object_del(record, "died_pid");
+        json_object_del(record, "died_paused_ns");
         json_object_del(record, "instance");
         json_object_del(record, "at");
         json_incref(record);
@@ -352,13 +354,22 @@ void ins_record_print_failure(const json_t *record)
 void ins_record_print_death(const json_t *record)
 {
     const json_t *death = json_object_get(record, "death");
-    char text[80], named[32];
+    char text[80], named[32], paused[32];
     snprintf(named, sizeof named, "rank %lld ", (long long)ins_number(death, "rank"));
     if (!json_is_object(death) || strstr(ins_string(record, "text"), named))
         return;
     ago(text, sizeof text, record, ins_number(death, "age_ns"));
-    printf("rank %lld died %s: process %lld on node %lld\n", (long long)ins_number(death, "rank"),
-           text, (long long)ins_number(death, "pid"), (long long)ins_number(death, "node"));
+    ins_duration(paused, sizeof paused, ins_number(death, "paused_ns"));
+    if (ins_number(death, "paused_ns"))
+        printf(
+            "torusd on node %lld did not run for %s, and rank %lld gave it up or died %s: process "
+            "%lld\n",
+            (long long)ins_number(death, "node"), paused, (long long)ins_number(death, "rank"),
+            text, (long long)ins_number(death, "pid"));
+    else
+        printf("rank %lld died %s: process %lld on node %lld\n",
+               (long long)ins_number(death, "rank"), text, (long long)ins_number(death, "pid"),
+               (long long)ins_number(death, "node"));
 }
 
 void ins_record_print_silences(const json_t *record)

@@ -133,9 +133,14 @@ static void note_job(struct td_core *core, const struct td_communicator *c, enum
         return;
     note->rank = c->waits->died_rank;
     note->node = core->node;
-    snprintf(note->text, sizeof note->text, "rank %u died %.3f s before: process %llu on %s",
-             c->waits->died_rank, 1e-9 * (double)(core->now - c->waits->died_at),
-             (unsigned long long)c->waits->died_pid, td_core_node_name(core, core->node));
+    char paused[100] = "";
+    if (c->waits->died_paused_ns)
+        snprintf(paused, sizeof paused, "torusd did not run for %.1f s, and ",
+                 1e-9 * (double)c->waits->died_paused_ns);
+    snprintf(note->text, sizeof note->text, "%srank %u %s %.3f s before: process %llu on %s",
+             paused, c->waits->died_rank, paused[0] ? "gave it up or died" : "died",
+             1e-9 * (double)(core->now - c->waits->died_at), (unsigned long long)c->waits->died_pid,
+             td_core_node_name(core, core->node));
 }
 
 struct td_communicator *td_communicator_create(struct td_core *core, uint64_t instance,
@@ -507,7 +512,7 @@ void td_communicator_seat_lost(struct td_core *core, struct td_communicator *c,
     if (died && c->index == 0)
         record_death(core, c, seat);
     if (died && c->index == 0 && !seat->after_error)
-        td_waits_died(core, c, seat);
+        td_waits_died(core, c, seat, may_have_given_up(core) ? core->paused_ns : 0);
     if (note) {
         note->rank = rank;
         note->node = core->node;

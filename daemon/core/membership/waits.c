@@ -140,7 +140,8 @@ void td_waits_failed(struct td_core *core, struct td_communicator *c,
     snprintf(j->text, sizeof j->text, "%s", failure->text);
 }
 
-void td_waits_died(struct td_core *core, struct td_communicator *c, const struct td_seat *seat)
+void td_waits_died(struct td_core *core, struct td_communicator *c, const struct td_seat *seat,
+                   uint64_t paused_ns)
 {
     struct td_waits_job *j = c->waits;
     if (!j || j->died_at)
@@ -148,6 +149,7 @@ void td_waits_died(struct td_core *core, struct td_communicator *c, const struct
     j->died_at = core->now;
     j->died_rank = td_communicator_job_rank(c, seat->rank);
     j->died_pid = seat->pid;
+    j->died_paused_ns = paused_ns;
 }
 
 void td_waits_segment(struct td_core *core, struct td_communicator *c)

@@ -51,6 +51,8 @@ struct td_waits_job {
     td_time died_at;                  /* when the first rank of this node died; 0: none has */
     uint32_t died_rank;
     uint64_t died_pid;
+    uint64_t died_paused_ns; /* so long had this daemon not run just before: the rank may have given
+                                it up; 0: it had run */
     struct td_wait row[TD_WAITS_ROWS];
 };
 
@@ -85,8 +87,10 @@ struct td_waits_failure {
 void td_waits_failed(struct td_core *core, struct td_communicator *c,
                      const struct td_waits_failure *failure);
 /* td_waits_died notes that the process of a rank of this node has ended without leaving the job,
- * and not because a call of it had failed; the first death stays. */
-void td_waits_died(struct td_core *core, struct td_communicator *c, const struct td_seat *seat);
+ * and not because a call of it had failed; the first death stays. paused_ns: for how long the
+ * daemon had not run just before, or 0. */
+void td_waits_died(struct td_core *core, struct td_communicator *c, const struct td_seat *seat,
+                   uint64_t paused_ns);
 /* td_waits_segment adds the sums of a group's segment, which is about to be closed. */
 void td_waits_segment(struct td_core *core, struct td_communicator *c);
 
