@@ -356,7 +356,7 @@ static void arrive(struct td_core *core, struct td_client *client, struct td_com
     o->last = seat->rank + 1;
     o->silent_node = 0;
     o->silent_ns = 0;
-    if (a->at < core->resumed_at) /* the call was waiting while this daemon did not run */
+    if (core->resumed_at) /* the call may have waited in the socket while this daemon did not run */
         td_arrival_delayed(core, o, core->node, 0, 0);
     td_recording_call(core, o, local, (uint8_t)call.kind);
     a->source = b.region[0];
