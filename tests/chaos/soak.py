@@ -50,13 +50,13 @@ def measure(pid):
         memory = int(re.search(r"VmRSS:\s+(\d+)", f.read()).group(1))
     with open(f"/proc/{pid}/maps", encoding="utf-8") as f:
         mapped = sum("memfd:" in line for line in f)
-    places = []
+    places, connected = [], connections(pid)  # before and after: a connection may end or begin meanwhile
     for descriptor in os.listdir(f"/proc/{pid}/fd"):
         try:
             places.append(os.readlink(f"/proc/{pid}/fd/{descriptor}"))
         except FileNotFoundError:
             pass  # it was closed meanwhile
-    connected = connections(pid)
+    connected |= connections(pid)
     count = sum(place in connected for place in places)
     return memory, len(places) - count, count, mapped
 
