@@ -416,9 +416,14 @@ class Mishaps(unittest.TestCase):
                 torus.current()
             except torus.ShutdownError as error:
                 print(error)
+            try:
+                torus.Job("heat\\0of the sun")
+            except ValueError as error:
+                print(error)
         """)], capture_output=True, text=True, timeout=60)
         self.assertEqual(done.stdout.splitlines(), [
-            "NoDaemonError True", "this process has joined no job: call torus.Job()"])
+            "NoDaemonError True", "this process has joined no job: call torus.Job()",
+            "the name of a job cannot contain a NUL character"])
         lines = self.run_ranks("""
             try:
                 torus.Job(rank=9, size=2)
