@@ -130,13 +130,18 @@ int tl_ready(torus_context *c)
                        "this process was forked from process %d, which owns the context: call "
                        "torus_open in this process",
                        (int)c->pid);
-    if (c->fd < 0 || c->lost)
+    if (c->fd < 0)
+        return tl_fail(c, TORUS_ERR_NO_DAEMON,
+                       "the context is not connected to torusd: torus_open failed");
+    if (c->lost && c->gave_up)
         return tl_fail(
-            c, c->fd < 0 ? TORUS_ERR_NO_DAEMON : TORUS_ERR_SHUTDOWN,
-            c->fd < 0
-                ? "the context is not connected to torusd: torus_open failed"
-                : "lost the connection to torusd: the daemon has stopped; start it, then call "
-                  "torus_open again");
+            c, TORUS_ERR_SHUTDOWN,
+            "this process has given up the connection to torusd, which had not answered in "
+            "time: call torus_open again when it does (torusctl status)");
+    if (c->lost)
+        return tl_fail(c, TORUS_ERR_SHUTDOWN,
+                       "lost the connection to torusd: the daemon has stopped; start it, then call "
+                       "torus_open again");
     return TORUS_OK;
 }
 
@@ -144,6 +149,7 @@ int tl_lost(torus_context *c, int error, const char *text)
 {
     if (!c->lost) {
         c->lost = true;
+        c->gave_up = error == TORUS_ERR_TIMEOUT;
         c->upcalls->lost(c, error, text);
     }
     return tl_fail(c, error, "%s", text);

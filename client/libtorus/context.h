@@ -72,6 +72,7 @@ struct torus_context {
     /* a page that the kernel clears in a child process; NULL: the kernel cannot */
     const volatile uint8_t *own_page;
     bool lost;               /* the connection has ended */
+    bool gave_up;            /* this process has ended it, because the daemon did not answer */
     struct tl_lock *lock;    /* NULL: one thread at a time uses the context */
     char error[TD_TEXT_MAX]; /* with a lock: each thread has its own (lock.h) */
     torus_log_function *log;

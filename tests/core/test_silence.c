@@ -188,6 +188,20 @@ static void a_node_that_does_not_exist_is_not_charged(void **state)
     node_end();
 }
 
+/* Nobody waited for longer than the call has lasted, whatever a message tells. */
+static void a_silence_without_end_is_charged_for_the_time_of_the_call(void **state)
+{
+    (void)state;
+    begin(1);
+    node_call(c, -1);
+    hear(5, 2 * SECOND);
+    hear(4, 3 * SECOND);
+    release(2, 2 + 1, UINT64_MAX);
+    expect_about(row(2, 2 + 1)->ns, 5 * SECOND);
+    assert_null(row(2, 0));
+    node_end();
+}
+
 static void a_daemon_that_did_not_run_charges_itself(void **state)
 {
     (void)state;
@@ -219,6 +233,25 @@ static void a_failed_call_charges_the_silence_too(void **state)
     node_end();
 }
 
+/* Only a message from another daemon of the node ends the silence, and the operation with it. */
+static void the_silence_of_a_daemon_that_then_died_is_charged_to_its_node(void **state)
+{
+    (void)state;
+    begin(0);
+    node_call(c, -1);
+    arrive(1);
+    hear(2, 3 * SECOND);
+    step(&(struct td_event){.kind = TD_EVENT_LINK_DOWN,
+                            .u.link = {.node = 2, .text = "connection reset"}});
+    hear(6, SECOND / 5); /* the new daemon connects first, and its link is up a moment later */
+    step(&(struct td_event){.kind = TD_EVENT_LINK_UP, .u.link = {.node = 2, .incarnation = 9}});
+    hear(6, SECOND);
+    assert_int_equal(node.reply.error, TD_ERR_NODE_FAILED);
+    expect_about(row(2, 2 + 1)->ns, 3 * SECOND);
+    assert_null(row(2, 0));
+    node_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -229,8 +262,10 @@ int main(void)
         cmocka_unit_test(a_node_charges_the_silence_that_the_release_tells),
         cmocka_unit_test(a_release_that_comes_late_is_charged_to_the_silence_of_its_sender),
         cmocka_unit_test(a_node_that_does_not_exist_is_not_charged),
+        cmocka_unit_test(a_silence_without_end_is_charged_for_the_time_of_the_call),
         cmocka_unit_test(a_daemon_that_did_not_run_charges_itself),
         cmocka_unit_test(a_failed_call_charges_the_silence_too),
+        cmocka_unit_test(the_silence_of_a_daemon_that_then_died_is_charged_to_its_node),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -280,6 +280,20 @@ class Machine(unittest.TestCase):
         self.assertIn("Permission denied: user ", done.stderr)
         self.assertIn("sudo -u torusd torusd --check-config", done.stderr)
 
+    def test_a_name_of_a_host_is_no_address_to_listen_at(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "c")
+            for listen, code in ("tcp://alpha.example:7117", 2), ("tcp://*:7117", 0), ("tcp://lo:7117", 0):
+                with open(path, "w", encoding="utf-8") as f:
+                    f.write("[torus]\nshape = 2\n[node]\ncoordinates = 0\n[security]\ninsecure = yes\n[peers]\n"
+                            f"listen = {listen}\nendpoints = tcp://alpha.example:7117 tcp://beta.example:7117\n")
+                done = subprocess.run([CTL, "config", "check", path], capture_output=True, text=True,
+                                      timeout=DEADLINE_S)
+                self.assertEqual(done.returncode != 0, code != 0, done.stderr)
+                said = done.stdout + done.stderr
+                self.assertEqual("alpha.example is neither an address nor an interface of this host: set listen = "
+                                 "tcp://*:7117 in [peers]" in said, code == 2, said)
+
     def test_a_check_names_all_files_that_cannot_be_read(self):
         nobody = {"user": 65534} if os.getuid() == 0 else {}
         with tempfile.TemporaryDirectory() as folder:
@@ -354,7 +368,8 @@ class Machine(unittest.TestCase):
                 self.assertIn("! node 1 was stopped by its operator, ", said)
                 self.assertRegex(said, r"the link from node 0 to node 1 has been down for \S+: its daemon was stopped by")
                 self.assertRegex(self.say(folder, 2, "doctor"),
-                                 r"! node 1 was stopped by its operator\n  run systemctl start torusd there\n")
+                                 r"! node 1 was stopped by its operator, and has not been heard since\n"
+                                 "  run systemctl start torusd there; if it runs again, compare its address and port with ")
                 process.communicate("", timeout=DEADLINE_S)
                 log.seek(0)
                 self.assertRegex(log.read(), r"torusd\[0\]: link to node 1 is down: its daemon was stopped by its operator")

@@ -341,6 +341,26 @@ class Operations(unittest.TestCase):
                                         f"{os.getuid()} on node 0"), ranks)
             self.assertGreaterEqual(said.count(": a test\n"), ranks)
 
+    def test_a_cancellation_counts_no_call_that_began_after_it(self):
+        process = subprocess.Popen([CTL, "emulate", "1x2", "--ranks", "2", "--", "sh", "-c", f"""
+            echo $TORUS_JOB $TORUS_SOCKET
+            mkfifo ${{TORUS_SOCKET%/*}}/never$TORUS_RANK
+            exec 3<>${{TORUS_SOCKET%/*}}/never$TORUS_RANK
+            [ $TORUS_RANK = 1 ] && exec {CALLER} <&3
+            (echo go; echo go; cat <&3) | {CALLER}"""], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.addCleanup(process.stdin.close)
+        self.addCleanup(process.stdout.close)
+        line = ""
+        while "/" not in line:
+            line = process.stdout.readline()
+        _, job, socket = line.split()
+        socket = socket[:-1] + "0"
+        self.until(socket, lambda all: [o["missing"] for o in all if o["sequence"] == 0] == [[1]] * len(all) and all)
+        self.assertEqual(self.cancel(socket, job), (0, f"job {job} of user {os.getuid()}: cancelled 1 operation\n", ""))
+        self.until(socket, lambda all: all and {o["sequence"] for o in all} == {1})
+
     def test_a_job_without_a_call_has_nothing_to_cancel(self):
         done = subprocess.run([CTL, "emulate", "1x1", "--ranks", "1", "--", "sh", "-c", f"""
             mkfifo ${{TORUS_SOCKET%/*}}/never

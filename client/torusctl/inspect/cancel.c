@@ -20,6 +20,7 @@ struct wish {
     uint64_t number, instance;
     bool *ask;     /* [nodes] */
     int64_t ended; /* calls and joins that ended, summed over the nodes */
+    json_t *asked; /* the operations to be cancelled; NULL: all that are in flight now */
 };
 
 static int fail(const char *text)
@@ -48,10 +49,23 @@ static bool find_owner(struct wish *w, const json_t *rows, const char *key, bool
     return true;
 }
 
+/* is_same returns true if two rows are of one operation. */
+static bool is_same(const json_t *a, const json_t *b)
+{
+    return ins_number(a, "instance") == ins_number(b, "instance") &&
+           ins_number(a, "sequence") == ins_number(b, "sequence") &&
+           json_equal(json_object_get(a, "kind"), json_object_get(b, "kind"));
+}
+
 /* is_wanted returns true if a row of an operation belongs to the wish. */
 static bool is_wanted(const struct wish *w, const json_t *row)
 {
     char id[24];
+    bool asked = !w->asked;
+    for (size_t i = 0; i < json_array_size(w->asked) && !asked; i++)
+        asked = is_same(json_array_get(w->asked, i), row);
+    if (!asked)
+        return false; /* it began later */
     snprintf(id, sizeof id, "%016llx", (unsigned long long)ins_number(row, "instance"));
     bool shrink = strcmp(ins_string(row, "kind"), "shrink") == 0;
     return strcmp(ins_string(row, "job"), w->job) == 0 &&
@@ -75,8 +89,7 @@ static int count_wanted(struct ins_machine *m, struct wish *w, int *groups)
             const json_t *s = json_array_get(seen, k);
             bool same = ins_number(s, "instance") == ins_number(row, "instance");
             known_group = known_group || same;
-            known = known || (same && ins_number(s, "sequence") == ins_number(row, "sequence") &&
-                              json_equal(json_object_get(s, "kind"), json_object_get(row, "kind")));
+            known = known || is_same(s, row);
         }
         count += !known;
         *groups += !known_group;
@@ -85,7 +98,10 @@ static int count_wanted(struct ins_machine *m, struct wish *w, int *groups)
         w->ask[ins_number(row, "at")] = true;
     }
     bool lost = rows == NULL;
-    json_decref(seen);
+    if (w->asked)
+        json_decref(seen);
+    else
+        w->asked = seen;
     json_decref(rows);
     return lost ? -1 : count;
 }
@@ -246,6 +262,7 @@ static int run(int argc, char **argv)
     if (code == INS_LOST)
         code = fail(ctl_error(c));
     free(w.ask);
+    json_decref(w.asked);
     ins_machine_end(&m);
     torus_close(c);
     return code;

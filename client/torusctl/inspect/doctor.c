@@ -128,8 +128,12 @@ static void check_silent(struct report *r)
         if (ins_number(s, "silent_ns"))
             snprintf(since, sizeof since, ", silent for %s", age);
         if (json_is_true(json_object_get(s, "stopped"))) {
-            find(r, "answers", ins_number(s, "node"), "run systemctl start torusd there",
-                 "node %lld was stopped by its operator", (long long)ins_number(s, "node"));
+            find(r, "answers", ins_number(s, "node"),
+                 "run systemctl start torusd there; if it runs again, compare its address and port "
+                 "with "
+                 "[peers] here",
+                 "node %lld was stopped by its operator, and has not been heard since",
+                 (long long)ins_number(s, "node"));
             continue;
         }
         const char *advice = advice_for(ins_string(s, "error"));

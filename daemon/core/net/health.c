@@ -207,9 +207,13 @@ static bool owes(const struct td_link *link)
     return link->neighbour || link->watches > 0;
 }
 
+/* note_silence notes a silence that ends now. One that ended within a heartbeat before is a part of it:
+ * a new daemon connects a moment before its link is up. */
 static void note_silence(struct td_core *core, const struct td_link *link, td_time from)
 {
-    core->health->silence[link->node] = (struct td_silence){.from = from, .to = core->now};
+    struct td_silence *s = &core->health->silence[link->node];
+    bool goes_on = s->to && from <= s->to + (td_time)core->settings.heartbeat_ns;
+    *s = (struct td_silence){.from = goes_on ? s->from : from, .to = core->now};
 }
 
 void td_health_hear(struct td_core *core, struct td_link *link)

@@ -526,7 +526,7 @@ void td_arrival_delayed(struct td_core *core, struct td_operation *o, uint32_t f
         from = core->node;
     }
     /* a call that has just begun was not delayed; a node nearer to the silence knows it better */
-    if (core->now - o->started_at < beat || delay <= o->silent_ns + beat)
+    if (core->now - o->started_at < beat || delay < beat || delay - beat <= o->silent_ns)
         return;
     o->silent_node = from + 1;
     o->silent_ns = delay;
@@ -567,17 +567,32 @@ void td_arrival_released(struct td_core *core, struct td_operation *o)
     td_waits_charge(o->communicator, o->last - 1, o->least.call.kind, &charge);
 }
 
+/* struct absence: how long the local ranks have waited, for a rank whose node is not heard for so
+ * long. Most absent ranks are of nodes that are heard, or of one that is not: the sums are reused.
+ */
+struct absence {
+    bool known;
+    td_time unheard;
+    struct td_charge charge;
+};
+
 /* charge_absent charges one of `absent` ranks that have not called, or the silence of its node. */
 static void charge_absent(struct td_core *core, const struct td_operation *o, uint32_t rank,
-                          uint32_t absent)
+                          uint32_t absent, struct absence *sums)
 {
     struct td_communicator *c = o->communicator;
-    struct td_charge charge = {0};
     uint32_t slot = 0, local = 0;
     td_group_locate(&c->group, rank, &slot, &local);
-    td_time unheard = td_health_unheard(core, c->group.node[slot]);
+    td_time unheard = td_health_unheard(core, c->group.node[slot]),
+            delay = td_health_delay(core, c->group.node[slot]);
+    if (delay > unheard) /* another daemon of the node has just been heard */
+        unheard = delay;
+    if (!sums->known || sums->unheard != unheard) {
+        *sums = (struct absence){.known = true, .unheard = unheard};
+        waited(core, o, UINT32_MAX, unheard, &sums->charge);
+    }
+    struct td_charge charge = sums->charge;
     charge.silent_node = unheard ? c->group.node[slot] + 1 : 0;
-    waited(core, o, UINT32_MAX, unheard, &charge);
     charge.ns /= absent;
     charge.silent_ns /= absent;
     td_waits_charge(c, rank, o->least.call.kind, &charge);
@@ -606,9 +621,10 @@ void td_arrival_failed(struct td_core *core, struct td_operation *o)
     if (absent == 0 ||
         o->error == TD_ERR_MISMATCH) /* calls that differ end at once: none is late */
         return;
+    struct absence sums = {0};
     for (uint32_t r = 0; r < c->group.size; r++)
         if (!td_bit(bits, r))
-            charge_absent(core, o, r, absent);
+            charge_absent(core, o, r, absent, &sums);
 }
 
 /* only_absent returns the only rank that has not called, as far as this node knows, or UINT32_MAX.

@@ -15,6 +15,7 @@ enum {
     KEEPALIVE_S = 20,
     PROBE_S = 5, /* until a host that does not answer is given up */
     BACKLOG = 128,
+    LEAST_MTU = 576, /* Linux tells less for a moment after an interface was down */
 };
 
 /* parse_tcp reads tcp://ADDRESS:PORT. The address is numeric, in brackets if it has colons. */
@@ -87,7 +88,7 @@ uint32_t td_endpoint_mtu(const union td_stream *s)
     if (getsockopt(fd, IPPROTO_IP, IP_MTU, &mtu, &size) != 0 &&
         getsockopt(fd, IPPROTO_IPV6, IPV6_MTU, &mtu, &size) != 0)
         return 0;
-    return mtu > 0 ? (uint32_t)mtu : 0;
+    return mtu >= LEAST_MTU ? (uint32_t)mtu : 0;
 }
 
 void td_endpoint_probe(union td_stream *s)

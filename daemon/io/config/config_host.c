@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -30,8 +31,8 @@ static bool has_directory(const char *key, const char *path, char *text, size_t 
     return false;
 }
 
-/* has_address returns true if a socket can be bound to the numeric address `begin` of a value of
- * listen. ZeroMQ also accepts * and names of interfaces, which are not looked at. */
+/* has_address returns true if a socket can be bound to the address `begin` of a value of listen: a
+ * numeric address, or as ZeroMQ has it * or the name of an interface. */
 static bool has_address(const char *endpoint, const char *begin, char *text, size_t text_bytes)
 {
     char address[256];
@@ -46,8 +47,16 @@ static bool has_address(const char *endpoint, const char *begin, char *text, siz
     snprintf(address, sizeof address, "%.*s", (int)length, begin);
     bool is_v4 = inet_pton(AF_INET, address, &v4.sin_addr) == 1;
     bool is_v6 = !is_v4 && inet_pton(AF_INET6, address, &v6.sin6_addr) == 1;
-    if (!is_v4 && !is_v6)
-        return true;
+    if (!is_v4 && !is_v6) {
+        if (strcmp(address, "*") == 0 || if_nametoindex(address) != 0)
+            return true;
+        snprintf(
+            text, text_bytes,
+            "listen = %s: %s is neither an address nor an interface of this host: set listen = "
+            "tcp://*%s in [peers]",
+            endpoint, address, colon ? colon : ":PORT");
+        return false;
+    }
     int fd = socket(is_v4 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return true;
