@@ -207,8 +207,8 @@ static bool owes(const struct td_link *link)
     return link->neighbour || link->watches > 0;
 }
 
-/* note_silence notes a silence that ends now. One that ended within a heartbeat before is a part of it:
- * a new daemon connects a moment before its link is up. */
+/* note_silence notes a silence that ends now. One that ended within a heartbeat before is a part of
+ * it: a new daemon connects a moment before its link is up. */
 static void note_silence(struct td_core *core, const struct td_link *link, td_time from)
 {
     struct td_silence *s = &core->health->silence[link->node];
