@@ -23,8 +23,7 @@ static const struct td_operation *oldest(const struct td_core *core)
     for (const struct td_communicator *c = core->communicators; c; c = c->next)
         for (uint64_t i = 0; i < TD_GROUP_OPERATIONS_MAX; i++) {
             const struct td_operation *o = c->operation[i];
-            if (o && o->state < TD_OPERATION_ENDED &&
-                (!found || waits_since(o) < waits_since(found)))
+            if (o && !td_operation_is_over(o) && (!found || waits_since(o) < waits_since(found)))
                 found = o;
         }
     return found;

@@ -292,7 +292,7 @@ static void list_operations(struct td_page *p)
             continue;
         for (uint64_t s = c->first_sequence; s < c->first_sequence + TD_GROUP_OPERATIONS_MAX; s++) {
             const struct td_operation *o = c->operation[s % TD_GROUP_OPERATIONS_MAX];
-            if (o && o->error == TD_OK) /* else it only waits to tell late ranks how it ended */
+            if (o && !td_operation_is_over(o))
                 operation_row(p, c, o);
         }
         if (c->shrink && td_shrink_is_under_way(c->shrink))

@@ -46,8 +46,8 @@ static void add_operation(const struct td_core *core, const struct td_operation 
     uint64_t age = core->now - o->started_at + 1;
     bool waits = o->state < TD_OPERATION_RELEASED;
     uint64_t *oldest = waits ? &now->waiting_ns : &now->running_ns;
-    if (o->state >= TD_OPERATION_ENDING)
-        return; /* it stays on record for ranks that are late */
+    if (td_operation_is_over(o))
+        return;
     (*(waits ? &now->waiting : &now->running))++;
     if (age > *oldest)
         *oldest = age;

@@ -115,6 +115,12 @@ static inline bool td_operation_compiled(const struct td_operation *o)
 {
     return o->program.method != NULL;
 }
+/* td_operation_is_over returns true if an operation has ended here, and is kept to answer ranks
+ * that call late. */
+static inline bool td_operation_is_over(const struct td_operation *o)
+{
+    return o->state >= TD_OPERATION_ENDING;
+}
 /* td_operation_number returns the number of an operation as its ranks count their calls. */
 static inline uint64_t td_operation_number(const struct td_operation *o)
 {
