@@ -145,8 +145,10 @@ static void report(const struct ins_machine *m, const struct ins_choices *o, con
         return;
     }
     printf("job %s of user %lld: cancelled", w->job, (long long)w->owner);
-    if (operations || !joins)
+    if (operations)
         printf(" %d operation%s", operations - left, operations - left == 1 ? "" : "s");
+    else if (!joins)
+        printf(" calls that had just begun");
     if (joins)
         printf("%s %lld join%s", operations ? " and" : "", (long long)joins, joins == 1 ? "" : "s");
     putchar('\n');
@@ -215,8 +217,6 @@ static int end_jobs(struct ins_machine *m, const struct ins_choices *o, struct w
                  w->job);
         return fail(text);
     }
-    if (operations == 0 && joins == 0) /* it began after the nodes were asked for their calls */
-        operations = 1;
     if (operations)
         left = wait_end(m, w);
     report(m, o, w, operations, left < 0 ? 0 : left, joins);
