@@ -113,7 +113,7 @@ struct td_core {
     struct td_looks *looks;               /* look.h */
     struct td_notes *notes;               /* notes.h */
     struct td_sums *sums;                 /* sums.h */
-    struct td_recorder *recorder;         /* recorder.h; NULL: there is none */
+    struct td_recorder *recorder;         /* recorder.h; NULL without a recorder */
 };
 
 /* ---- emitting ---- */

@@ -169,7 +169,8 @@ void td_reply_failed(struct td_core *core, uint32_t client, uint64_t id, td_err 
     if (!copy)
         return;
     *copy = *failed;
-    copy->job = td_core_format(core, "%s", failed->job); /* the record may be gone before the log */
+    /* the log reads it after this step, when the group may have ended */
+    copy->job = td_core_format(core, "%s", failed->job);
     r->failed = copy;
 }
 

@@ -293,8 +293,8 @@ struct td_row_record {
     uint64_t died_ns;   /* age of the first death of a rank of this node; 0: none has died */
     uint32_t died_rank; /* in the job */
     uint64_t died_pid;
-    uint64_t died_paused_ns; /* so long had its daemon not run just before, and it may have given
-                                the daemon up; 0: the daemon had run */
+    uint64_t died_paused_ns; /* how long its daemon had not run just before the death: the rank may
+                                have given it up; 0: the daemon had run */
 };
 
 /* struct td_row_wait: what the ranks of this node waited for a rank (core/membership/waits.h), or

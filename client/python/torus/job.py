@@ -35,7 +35,7 @@ class Job(Group):
     def __init__(self, name: Optional[str] = None, *, rank: Optional[int] = None,
                  size: Optional[int] = None, socket: Optional[str] = None,
                  timeout: Optional[float] = None, allow_pickle: bool = False) -> None:
-        if name and "\0" in name:
+        if name is not None and "\0" in name:
             raise ValueError("the name of a job cannot contain a NUL character")
         context = Context(socket)
         options = ffi.new("struct torus_join_options *")

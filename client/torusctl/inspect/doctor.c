@@ -130,8 +130,7 @@ static void check_silent(struct report *r)
         if (json_is_true(json_object_get(s, "stopped"))) {
             find(r, "answers", ins_number(s, "node"),
                  "run systemctl start torusd there; if it runs again, compare its address and port "
-                 "with "
-                 "[peers] here",
+                 "with [peers] here",
                  "node %lld was stopped by its operator, and has not been heard since",
                  (long long)ins_number(s, "node"));
             continue;

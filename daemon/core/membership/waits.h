@@ -51,8 +51,8 @@ struct td_waits_job {
     td_time died_at;                  /* when the first rank of this node died; 0: none has */
     uint32_t died_rank;
     uint64_t died_pid;
-    uint64_t died_paused_ns; /* so long had this daemon not run just before: the rank may have given
-                                it up; 0: it had run */
+    uint64_t died_paused_ns; /* how long this daemon had not run just before the death: the rank may
+                                have given it up; 0: the daemon had run */
     struct td_wait row[TD_WAITS_ROWS];
 };
 

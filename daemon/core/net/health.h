@@ -41,8 +41,8 @@ enum td_peer_state td_health_state(struct td_core *core, uint32_t node);
  * is missing: heartbeats come to parent and children in the node tree. Others are asked after half
  * of td_health_patience if something here depends on them. */
 td_time td_health_silence(const struct td_core *core, uint32_t node);
-/* td_health_hear notes that something has come from a node, whose silence ends; td_health_hear_up:
- * its link is up. */
+/* td_health_hear notes that a message has come from a node: a silence of it ends. td_health_hear_up
+ * notes that the link to it is up. */
 void td_health_hear(struct td_core *core, struct td_link *link);
 void td_health_hear_up(struct td_core *core, struct td_link *link);
 /* td_health_delay returns for how long, until now, a silence of a node that has just ended has kept
