@@ -513,5 +513,7 @@ int td_driver_run(struct td_config *config, int watch_fd)
         td_log(TD_LOG_ERROR, "%s", why);
     d.loop.stopped = true;
     finish(&d);
+    if (good)
+        td_notify_status("stopped"); /* the manager shows the last line of a unit that has ended */
     return good ? 0 : 1;
 }

@@ -47,6 +47,21 @@ static void status_says_where_the_node_is_and_what_it_does(void **state)
     stop();
 }
 
+/* The service manager shows the last line of a unit that has stopped. */
+static void the_last_status_of_a_daemon_is_that_it_has_stopped(void **state)
+{
+    (void)state;
+    bool drains = false;
+    start(1, "");
+    torus_context *c = open_at(0);
+    kill(daemon_pid[0], SIGTERM);
+    wait_status("stopped");
+    while (hears(0, "STATUS=", &drains))
+        assert_false(drains);
+    torus_close(c);
+    stop();
+}
+
 static void absent_daemon_is_named_with_what_to_do(void **state)
 {
     (void)state;
@@ -557,6 +572,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(readiness_is_told_when_the_daemon_serves, clean_up),
         cmocka_unit_test_teardown(status_says_where_the_node_is_and_what_it_does, clean_up),
+        cmocka_unit_test_teardown(the_last_status_of_a_daemon_is_that_it_has_stopped, clean_up),
         cmocka_unit_test_teardown(absent_daemon_is_named_with_what_to_do, clean_up),
         cmocka_unit_test_teardown(a_socket_that_a_user_may_not_use_is_named_as_such, clean_up),
         cmocka_unit_test_teardown(rank_taken_and_rank_out_of_range_are_refused, clean_up),

@@ -202,6 +202,8 @@ def a_drain_completes_the_operations_in_flight(booted):
     booted.wait_property(NODE.format(0), "ActiveState", "inactive")
     if booted.show(NODE.format(0), "Result") != "success":
         raise Failure(f"the result of the unit is {booted.show(NODE.format(0), 'Result')}")
+    if booted.show(NODE.format(0), "StatusText") != "stopped":
+        raise Failure(f"STATUS of the stopped unit is {booted.show(NODE.format(0), 'StatusText')}")
 
 
 def two_emulated_nodes_run_under_the_target(booted):
