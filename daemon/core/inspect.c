@@ -129,6 +129,13 @@ static const struct td_join *first_of_job(const struct td_core *core, const stru
     return first;
 }
 
+/* set_forming adds how long a job has waited for ranks, if it began at `at`. */
+static void set_forming(const struct td_page *p, struct td_row_job *row, td_time at)
+{
+    uint64_t age = td_page_age(p, at);
+    row->forming_ns = age > row->forming_ns ? age : row->forming_ns;
+}
+
 /* list_jobs lists all jobs on the registry. On the others it lists those with local ranks or joins,
  * and of these ranks only those. */
 static void list_jobs(struct td_page *p)
@@ -140,6 +147,8 @@ static void list_jobs(struct td_page *p)
         if (!td_page_shows(p, j->uid) || !(row = job_row(p, j->name, j->uid, j->size, &bits)))
             continue;
         set_gone(p, j, row);
+        if (!j->instance)
+            set_forming(p, row, j->begun_at);
         for (uint32_t i = 0; i < j->joined; i++) {
             uint32_t rank = j->instance ? j->entry[i].rank : j->entry[i].asked;
             if (j->entry[i].gone)
@@ -169,6 +178,7 @@ static void list_jobs(struct td_page *p)
         for (const struct td_join *other = j; other; other = other->next) {
             if (!same_job(j, other))
                 continue;
+            set_forming(p, row, other->asked_at);
             row->joined++; /* this node knows of those here */
             if (other->rank != UINT32_MAX)
                 td_bit_set(bits, other->rank);

@@ -250,6 +250,7 @@ struct td_row_job {
     /* the nodes where ranks were that have left, died or are lost, as the node knows that keeps the
      * list; no set: it knows of none */
     struct td_bitmap gone_nodes;
+    uint64_t forming_ns; /* since the first of its joins that this node knows; 0: it has formed */
 };
 
 /* struct td_row_absent: a rank that has not called. */

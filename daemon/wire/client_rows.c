@@ -31,6 +31,7 @@ static void put_job(const struct td_row_job *r, Torus__Client__RowJob *m)
     m->joined = r->joined;
     m->ranks = td_wire_put_bitmap(&r->ranks);
     m->gone_nodes = td_wire_put_bitmap(&r->gone_nodes);
+    m->forming_ns = r->forming_ns;
 }
 
 /* put_absents encodes the missing ranks that a row describes. */
@@ -420,7 +421,8 @@ bool td_wire_get_row(const Torus__Client__Row *m, struct td_wire_memory *memory,
         row->u.job = (struct td_row_job){.name = m->job->name,
                                          .uid = m->job->uid,
                                          .size = m->job->size,
-                                         .joined = m->job->joined};
+                                         .joined = m->job->joined,
+                                         .forming_ns = m->job->forming_ns};
         return get_ranks(&m->job->ranks, m->job->size, &row->u.job.ranks) &&
                td_wire_get_bitmap(&m->job->gone_nodes, TD_NODES_MAX / 8, &row->u.job.gone_nodes);
     case TORUS__CLIENT__ROW__BODY_OPERATION:

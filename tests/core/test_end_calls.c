@@ -69,6 +69,41 @@ static void the_root_ends_the_operation_for_all_ranks(void **state)
     node_end();
 }
 
+/* Ranks end because their calls were cancelled: the cancellation is why the group is broken. */
+static void a_rank_that_ends_upon_a_cancellation_does_not_hide_it(void **state)
+{
+    (void)state;
+    begin(ROOT);
+    end(0, true, 0);
+    node_pass(c, (uint64_t)node.core->settings.heartbeat_ns);
+    assert_int_equal(node.reply.error, TD_ERR_CANCELLED);
+    td_client_close(node.core, NODE_CLIENT);
+    node_run();
+    const struct td_message *m = node_sent_to(INNER, TD_MESSAGE_RANK_LOST);
+    assert_non_null(m);
+    assert_int_equal(m->u.rank_lost.error, TD_ERR_RANK_FAILED);
+    assert_non_null(strstr(m->u.rank_lost.text, "operation 0 of job job was cancelled by user 0 on "
+                                                "node 5 (5): the input is wrong; then rank 0 "
+                                                "ended: process "));
+    node_end();
+}
+
+/* A rank that goes on and dies much later has not died of the cancellation. */
+static void a_rank_that_dies_after_another_call_is_the_cause_itself(void **state)
+{
+    (void)state;
+    begin(ROOT);
+    end(0, true, 0);
+    node_pass(c, (uint64_t)node.core->settings.heartbeat_ns);
+    node_call(c, -1);
+    td_client_close(node.core, NODE_CLIENT);
+    node_run();
+    const struct td_message *m = node_sent_to(INNER, TD_MESSAGE_RANK_LOST);
+    assert_non_null(m);
+    assert_memory_equal(m->u.rank_lost.text, "rank 0 of job job died: ", 24);
+    node_end();
+}
+
 static void another_user_and_another_operation_change_nothing(void **state)
 {
     (void)state;
@@ -88,6 +123,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_node_appeals_to_the_root_with_a_sentence_that_names_the_user),
         cmocka_unit_test(the_root_ends_the_operation_for_all_ranks),
+        cmocka_unit_test(a_rank_that_ends_upon_a_cancellation_does_not_hide_it),
+        cmocka_unit_test(a_rank_that_dies_after_another_call_is_the_cause_itself),
         cmocka_unit_test(another_user_and_another_operation_change_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

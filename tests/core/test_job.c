@@ -2,6 +2,7 @@
 /* Joins, and jobs at the registry, message by message: core/membership/job.h and registry.h. */
 #include "joins.h"
 
+#include "core/inspect.h"
 #include "core/membership/communicator_losses.h"
 #include "core/membership/job.h"
 #include "core/membership/registry.h"
@@ -52,6 +53,34 @@ static void a_taken_rank_is_refused_with_the_process_that_has_it(void **state)
     assert_int_equal(m->u.refuse.error, TD_ERR_RANK_TAKEN);
     assert_non_null(strstr(m->u.refuse.text, "process 110"));
     assert_int_equal(node.core->registry->jobs->joined, 1);
+    node_end();
+}
+
+/* forming_ns returns how long the job "job" has formed, as this node tells torusctl. */
+static uint64_t forming_ns(void)
+{
+    static struct td_reply page;
+    assert_true(td_inspect_page(node.core, 1000, true, TD_STATUS_JOBS, 0, &page));
+    assert_int_equal(page.u.status.rows, 1);
+    return page.u.status.row[0].u.job.forming_ns;
+}
+
+static void a_job_that_forms_has_an_age_since_its_first_join(void **state)
+{
+    (void)state;
+    node_begin("4", 0, NULL); /* the registry */
+    joins_arrive(2, 20, 3, ANY);
+    node_pass(NULL, SECOND);
+    joins_arrive(3, 30, 3, ANY);
+    assert_in_range(forming_ns(), SECOND, SECOND + 10);
+    joins_arrive(2, 21, 3, ANY);
+    assert_int_equal(forming_ns(), 0);
+    node_end();
+    node_begin("4", 3, NULL);
+    joins_request(1, 3, -1);
+    node_pass(NULL, SECOND);
+    joins_request(2, 3, -1);
+    assert_in_range(forming_ns(), SECOND, SECOND + 10);
     node_end();
 }
 
@@ -617,6 +646,7 @@ int main(void)
         cmocka_unit_test(a_job_forms_when_its_last_rank_joins),
         cmocka_unit_test(ranks_are_given_as_asked_and_the_others_node_by_node),
         cmocka_unit_test(a_taken_rank_is_refused_with_the_process_that_has_it),
+        cmocka_unit_test(a_job_that_forms_has_an_age_since_its_first_join),
         cmocka_unit_test(a_repeated_join_changes_nothing),
         cmocka_unit_test(a_lost_node_gives_its_rank_back_while_the_job_forms),
         cmocka_unit_test(joins_of_a_job_that_is_late_are_refused_with_the_missing_ranks),

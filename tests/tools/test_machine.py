@@ -71,7 +71,7 @@ class Machine(unittest.TestCase):
         self.assertGreater(job["age_ns"], 0)
         text = self.ask("jobs")
         self.assertIn("6 of 6 nodes: 1 job\n", text)
-        self.assertRegex(text, rf"{job['name']} .* 6 +0-5 +running .* waiting for .*, without rank 0")
+        self.assertRegex(text, rf"{job['name']} .* 6 +0-5 +running .* waiting for .*: rank 0 has not called")
 
     def test_groups_have_members_and_nodes(self):
         found = self.until(lambda all: len(all["groups"]) == 1 and

@@ -66,6 +66,22 @@ static void the_merged_row_has_the_job_that_one_node_says(void **state)
     json_decref(rows);
 }
 
+/* A node that has become the registry meanwhile knows the first join of its list only. */
+static void a_job_has_formed_for_as_long_as_the_first_join_has_waited_on_any_node(void **state)
+{
+    (void)state;
+    json_t *rows = json_array();
+    for (int i = 0; i < 3; i++)
+        json_array_append_new(rows, json_pack("{s:s s:i s:i s:i s:[i] s:i s:i}", "name", "heat",
+                                              "uid", 0, "size", 2, "joined", 1, "missing", 1,
+                                              "forming_ns", i == 1 ? 9 : 5, "at", i));
+    json_t *merged = ins_merge_jobs(rows);
+    assert_int_equal(json_array_size(merged), 1);
+    assert_int_equal(ins_number(json_array_get(merged, 0), "forming_ns"), 9);
+    json_decref(merged);
+    json_decref(rows);
+}
+
 /* record returns the record of a job on one node, with its ages. */
 static json_t *record(int node, int instance, int formed, int ended, int failed, int died)
 {
@@ -118,6 +134,7 @@ int main(void)
         cmocka_unit_test(an_operation_of_a_subgroup_is_of_the_job_that_made_it),
         cmocka_unit_test(the_name_decides_for_an_older_daemon),
         cmocka_unit_test(the_merged_row_has_the_job_that_one_node_says),
+        cmocka_unit_test(a_job_has_formed_for_as_long_as_the_first_join_has_waited_on_any_node),
         cmocka_unit_test(the_record_of_a_job_has_what_came_first_on_any_node),
         cmocka_unit_test(a_job_that_is_not_over_on_a_node_is_not_over),
     };

@@ -387,6 +387,27 @@ class Operations(unittest.TestCase):
         self.assertIn("cancelled 1 join\n", done.stdout)
         self.assertIn("the join of job long was cancelled by user", done.stdout)
 
+    def test_a_cancellation_is_the_reason_also_when_the_ranks_have_ended_upon_it(self):
+        process = subprocess.Popen([CTL, "emulate", "1x2", "--keep-going", "--", LATE], text=True, stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.addCleanup(process.stdin.close)
+        self.addCleanup(process.stdout.close)
+        socket = process.stdout.readline().split()[-1]
+        found = self.until(socket, lambda all: len(all) == 4 and all[0]["missing"] == [0])
+        job = found[0]["job"]
+        self.assertEqual(self.cancel(socket, job, "--why", "a test")[0], 0)
+        for command in "jobs", "status", "groups":
+            until, said = time.monotonic() + DEADLINE_S, ""
+            while "is broken" not in said and time.monotonic() < until:
+                said = subprocess.run([CTL, command, "--socket", socket], text=True, capture_output=True,
+                                      timeout=DEADLINE_S).stdout
+            self.assertRegex(said, rf"job {job} is broken: .*operation \d of job {job} was cancelled by user {os.getuid()} on "
+                                   r"node 0 \(0,0\): a test; then rank 1 ended: process \d+ on node 1 \(0,1\)\n")
+            if command != "groups":
+                self.assertRegex(said, rf"\n{job} .* broken ")
+
     def test_a_job_that_forms_is_listed_once_on_each_node(self):
         done = subprocess.run([CTL, "emulate", "1x2", "--ranks", "1", "--", "sh", "-c", f"""
             at=${{TORUS_SOCKET%0}}1
@@ -395,12 +416,17 @@ class Operations(unittest.TestCase):
             done
             until {CTL} ops | grep -q 'job long .* is forming: 3 of 4 ranks have joined'; do
                 sleep 0.1; done
+            {CTL} jobs; {CTL} status
             {CTL} jobs --socket $at --json | tr -d '\\n '; echo
             {CTL} jobs --socket $at --json --here | tr -d '\\n '; echo
             {CTL} cancel long --timeout 60
             wait || true"""], capture_output=True, text=True, timeout=DEADLINE_S)
         self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"\nlong +\d+ 3 of 4 1 +forming +[0-9.]+m?s rank 0 has not joined\n")
+        self.assertRegex(done.stdout, r"\nlong +\d+ +forming +4 +3 +0 *\n")
         lists = [json.loads(line)["jobs"] for line in done.stdout.splitlines() if line[:1] == "{"]
+        for jobs in lists:
+            self.assertGreater(next(j for j in jobs if j["name"] == "long")["forming_ns"], 0)
         self.assertEqual([[(j["name"], j["joined"]) for j in jobs if j["name"] == "long"]
                           for jobs in lists], [[("long", 3)]] * 2)
 

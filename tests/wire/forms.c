@@ -314,7 +314,8 @@ static struct td_status_row some_row(void)
         row.u.job = (struct td_row_job){.name = text(TD_NAME_MAX - 1),
                                         .uid = wide(),
                                         .size = (uint32_t)below(TD_JOB_RANKS_MAX + 1),
-                                        .joined = wide32()};
+                                        .joined = wide32(),
+                                        .forming_ns = wide()};
         row.u.job.ranks = some_ranks(row.u.job.size);
         row.u.job.gone_nodes = some_ranks((uint32_t)below(TD_NODES_MAX + 1));
         break;

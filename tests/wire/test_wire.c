@@ -309,6 +309,7 @@ static void same_row(const struct td_status_row *a, const struct td_status_row *
         SAME(u.job.uid);
         SAME(u.job.size);
         SAME(u.job.joined);
+        SAME(u.job.forming_ns);
         same_set(&a->u.job.ranks, &b->u.job.ranks);
         same_set(&a->u.job.gone_nodes, &b->u.job.gone_nodes);
         break;

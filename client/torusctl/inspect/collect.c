@@ -32,10 +32,11 @@ static json_t *client_json(const struct td_row_client *r)
 
 static json_t *job_json(const struct td_row_job *r)
 {
-    return json_pack("{s:o s:I s:i s:i s:o s:o}", "name", ins_text(r->name), "uid",
+    return json_pack("{s:o s:I s:i s:i s:o s:o s:I}", "name", ins_text(r->name), "uid",
                      (json_int_t)r->uid, "size", (int)r->size, "joined", (int)r->joined, "missing",
                      ins_ranks(&r->ranks, r->size, false), "gone_nodes",
-                     ins_ranks(&r->gone_nodes, r->gone_nodes.bytes * 8, true));
+                     ins_ranks(&r->gone_nodes, r->gone_nodes.bytes * 8, true), "forming_ns",
+                     (json_int_t)r->forming_ns);
 }
 
 static json_t *absent_json(const struct td_row_absent *a)

@@ -6,6 +6,7 @@
 
 #include "groups.h"
 #include "inspect.h"
+#include "job_states.h"
 #include "torusctl/torusctl.h"
 
 static bool is_of(const json_t *row, const json_t *job)
@@ -27,68 +28,6 @@ static void add_nodes(json_t *job, const json_t *clients, uint32_t nodes)
             break;
         }
     json_object_set_new(job, "nodes", list);
-}
-
-/* may_have returns true if a list of nodes has a node. An empty list tells nothing. */
-static bool may_have(const json_t *list, const json_t *node)
-{
-    const json_t *other = NULL;
-    size_t i = 0;
-    json_array_foreach(list, i, other) if (json_equal(other, node)) return true;
-    return json_array_size(list) == 0;
-}
-
-/* suspects returns the silent nodes that may have ranks that a job misses: the nodes of its group,
- * and if the list of jobs knows that ranks are gone, those where they were. */
-static json_t *suspects(const json_t *job, const json_t *group, const json_t *silent)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; i < json_array_size(silent); i++) {
-        json_t *node = json_object_get(json_array_get(silent, i), "node");
-        if (may_have(json_object_get(job, "gone_nodes"), node) &&
-            may_have(json_object_get(group, "member_nodes"), node))
-            json_array_append(list, node);
-    }
-    return list;
-}
-
-/* tell_short says which ranks a job has no more, or which silent nodes may have them. */
-static void tell_short(char *text, size_t bytes, const json_t *job, const json_t *silent)
-{
-    char ranks[256], nodes[256];
-    ins_missing_ranks(ranks, sizeof ranks, job);
-    ins_rank_runs(nodes, sizeof nodes, silent);
-    if (json_array_size(silent))
-        snprintf(text, bytes, "%s %s may be on node %s, which gives no answer",
-                 ins_rank_word(ranks), ranks, nodes);
-    else
-        snprintf(text, bytes, "%s %s left or died", ins_rank_word(ranks), ranks);
-}
-
-/* add_state adds whether the job forms, runs, or is broken, and since when it exists. A job
- * whose ranks are gone is broken before its next call finds out; while nodes are silent that may
- * have them, nobody knows. */
-static void add_state(json_t *job, const json_t *jobs, const json_t *groups, const json_t *silent)
-{
-    bool forming = ins_is_forming(jobs, groups, job);
-    const json_t *g = forming ? NULL : ins_group_of_job(groups, job);
-    bool active = !g || strcmp(ins_string(g, "state"), "active") == 0;
-    bool whole = ins_number(job, "joined") >= ins_number(job, "size");
-    json_t *may = suspects(job, g, silent);
-    const char *state = forming                ? "forming"
-                        : !active              ? ins_string(g, "state")
-                        : whole                ? "running"
-                        : json_array_size(may) ? "silent"
-                                               : "broken";
-    char text[600];
-    snprintf(text, sizeof text, "%s", ins_string(g, "text"));
-    if (!forming && !whole && !text[0])
-        tell_short(text, sizeof text, job, may);
-    json_decref(may);
-    json_object_set_new(job, "state", json_string(state));
-    json_object_set_new(job, "age_ns", json_integer(ins_number(g, "age_ns")));
-    json_object_set_new(job, "error", json_integer(ins_number(g, "error")));
-    json_object_set_new(job, "text", json_string(text));
 }
 
 /* add_operation adds the operation that has been in flight for the longest time, or null. */
@@ -118,21 +57,34 @@ static void add_operation(json_t *job, const json_t *operations)
                   json_object_get(oldest, "missing")));
 }
 
+/* late_text says which ranks a job or an operation waits for: they have not done it. */
+static void late_text(char *text, size_t bytes, const char *ranks, const char *done)
+{
+    bool one = strcmp(ins_rank_word(ranks), "rank") == 0;
+    snprintf(text, bytes, "%s %.60s %s not %s", ins_rank_word(ranks), ranks, one ? "has" : "have",
+             done);
+}
+
 static void operation_text(char *text, const json_t *o)
 {
-    char age[32], missing[100] = "";
+    char age[32], missing[100] = "", late[160] = "";
     if (!json_is_object(o))
         return;
     ins_duration(age, sizeof age, ins_number(o, "age_ns"));
     ins_rank_runs(missing, sizeof missing, json_object_get(o, "missing"));
-    snprintf(text, INS_CELL_BYTES, "%.60s %s for %s%s%.40s", ins_string(o, "kind"),
-             ins_string(o, "phase"), age, missing[0] ? ", without rank " : "", missing);
+    if (missing[0])
+        late_text(late, sizeof late, missing, "called");
+    snprintf(text, INS_CELL_BYTES, "%.60s %s for %s%s%s", ins_string(o, "kind"),
+             ins_string(o, "phase"), age, late[0] ? ": " : "", late);
 }
 
 static void add_line(struct libscols_table *t, const json_t *job)
 {
     enum { NAME, USER, RANKS, NODES, STATE, AGE, OPERATION };
     struct ins_cells c = {0};
+    char missing[256];
+    bool forming = strcmp(ins_string(job, "state"), "forming") == 0;
+    const char *age = forming ? "forming_ns" : "age_ns";
     snprintf(c.text[NAME], INS_CELL_BYTES, "%s", ins_string(job, "name"));
     snprintf(c.text[USER], INS_CELL_BYTES, "%lld", (long long)ins_number(job, "uid"));
     if (ins_number(job, "joined") < ins_number(job, "size"))
@@ -142,9 +94,12 @@ static void add_line(struct libscols_table *t, const json_t *job)
         snprintf(c.text[RANKS], INS_CELL_BYTES, "%lld", (long long)ins_number(job, "size"));
     ins_rank_runs(c.text[NODES], INS_CELL_BYTES, json_object_get(job, "nodes"));
     snprintf(c.text[STATE], INS_CELL_BYTES, "%s", ins_string(job, "state"));
-    if (ins_number(job, "age_ns"))
-        ins_duration(c.text[AGE], INS_CELL_BYTES, ins_number(job, "age_ns"));
+    if (ins_number(job, age))
+        ins_duration(c.text[AGE], INS_CELL_BYTES, ins_number(job, age));
     operation_text(c.text[OPERATION], json_object_get(job, "operation"));
+    ins_missing_ranks(missing, sizeof missing, job);
+    if (forming && missing[0])
+        late_text(c.text[OPERATION], INS_CELL_BYTES, missing, "joined");
     ins_table_add(t, &c);
 }
 
@@ -159,15 +114,8 @@ static void print_jobs(const struct ins_machine *m, const json_t *jobs)
     ins_print_answers(m, text);
     for (size_t i = 0; i < count; i++) {
         const json_t *job = json_array_get(jobs, i);
-        char missing[256];
         add_line(t, job);
-        ins_missing_ranks(missing, sizeof missing, job);
-        if (missing[0] && strcmp(ins_string(job, "state"), "forming") == 0)
-            printf("! job %s waits for %s %s to join\n", ins_string(job, "name"),
-                   ins_rank_word(missing), missing);
-        if (*ins_string(job, "text"))
-            printf("! job %s is %s: %s\n", ins_string(job, "name"), ins_string(job, "state"),
-                   ins_string(job, "text"));
+        ins_job_print_text(job);
     }
     if (count)
         putchar('\n');
@@ -181,11 +129,11 @@ static int show(struct ins_machine *m, const struct ins_choices *o, const char *
     size_t i = 0;
     (void)word;
     if (groups) {
+        ins_job_states(jobs, groups, m->silent);
         json_array_foreach(jobs, i, job)
         {
             json_object_del(job, "at");
             add_nodes(job, json_object_get(state, "clients"), m->nodes);
-            add_state(job, jobs, groups, m->silent);
             add_operation(job, json_object_get(state, "operations"));
         }
         if (o->as_json) {

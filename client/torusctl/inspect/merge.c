@@ -51,6 +51,8 @@ static void join(json_t *known, const json_t *row)
         json_object_set_new(known, "joined", json_integer(found));
     if (json_array_size(json_object_get(row, "gone_nodes"))) /* the row of the list of jobs */
         json_object_set(known, "gone_nodes", json_object_get(row, "gone_nodes"));
+    if (ins_number(row, "forming_ns") > ins_number(known, "forming_ns"))
+        json_object_set(known, "forming_ns", json_object_get(row, "forming_ns"));
 }
 
 json_t *ins_merge_jobs(const json_t *rows)

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "collect.h"
+#include "groups.h"
 #include "inspect.h"
+#include "job_states.h"
 #include "torusctl/torusctl.h"
 
 /* Keys for the tables only; the JSON form does not have them. */
@@ -116,6 +118,16 @@ static void warn(const json_t *operations)
     }
 }
 
+/* add_states adds the states of the jobs: a broken one misses ranks as one that forms does. */
+static void add_states(struct ins_machine *m, json_t *all)
+{
+    json_t *jobs = json_object_get(all, "jobs");
+    json_t *groups = json_array_size(jobs) ? ins_groups(m) : NULL;
+    if (groups)
+        ins_job_states(jobs, groups, m->silent);
+    json_decref(groups);
+}
+
 static void print_json(json_t *all)
 {
     const char *name = NULL;
@@ -134,6 +146,7 @@ static void print_json(json_t *all)
 
 static void print_status(struct ins_machine *m, json_t *all, bool as_json)
 {
+    add_states(m, all);
     if (as_json) {
         print_json(all);
         return;
@@ -142,11 +155,14 @@ static void print_status(struct ins_machine *m, json_t *all, bool as_json)
     size_t silent = mark_silent(m, peers);
     print_head(m->c, peers, silent);
     ins_machine_print_silent(m);
+    json_t *job = NULL;
+    size_t i = 0;
+    json_array_foreach(json_object_get(all, "jobs"), i, job) ins_job_print_text(job);
     table("PEERS", peers, (const char *const[]){"node", "state", "endpoint", "error", NULL});
     table("CLIENTS", json_object_get(all, "clients"),
           (const char *const[]){"node", "pid", "uid", "job", "rank", "program", NULL});
     table("JOBS", json_object_get(all, "jobs"),
-          (const char *const[]){"name", "uid", "size", "joined", "missing", NULL});
+          (const char *const[]){"name", "uid", "state", "size", "joined", "missing", NULL});
     table("OPERATIONS", json_object_get(all, "operations"),
           (const char *const[]){"!", "job", "group", "sequence", "kind", "phase", "age", "step",
                                 "steps", "arrived", "missing", NULL});

@@ -500,6 +500,23 @@ const char *td_communicator_gone_text(struct td_core *core, const struct td_comm
                           rank, c->name, (unsigned long long)pid, here);
 }
 
+/* breaking_text says why a group breaks by the loss of a rank: its process is gone, or before that,
+ * the first call of the job failed, and so did the last one of the rank. */
+static const char *breaking_text(struct td_core *core, const struct td_communicator *c,
+                                 const struct td_seat *seat, bool died, const char *gone)
+{
+    const struct td_waits_job *record = c->waits;
+    td_time failed_at = seat->client ? seat->client->failed_at : 0;
+    bool follows = failed_at && record && record->error != TD_OK &&
+                   failed_at < record->failed_at + AFTER_ERROR_NS;
+    if (!follows)
+        return gone;
+    return td_core_format(core, "%.380s; then rank %u %s: process %llu on %s", record->text,
+                          td_communicator_job_rank(c, seat->rank), died ? "ended" : "left",
+                          (unsigned long long)seat->client->pid,
+                          td_core_node_name(core, core->node));
+}
+
 void td_communicator_seat_lost(struct td_core *core, struct td_communicator *c,
                                struct td_seat *seat, bool died)
 {
@@ -507,6 +524,7 @@ void td_communicator_seat_lost(struct td_core *core, struct td_communicator *c,
     seat->after_error = died && seat->client && seat->client->failed_at &&
                         core->now < seat->client->failed_at + AFTER_ERROR_NS;
     const char *text = td_communicator_gone_text(core, c, seat, died);
+    const char *why = breaking_text(core, c, seat, died, text);
     struct td_note *note =
         died && c->index == 0 ? td_communicator_note(core, c, TD_NOTE_RANK_DIED) : NULL;
     if (died && c->index == 0)
@@ -535,7 +553,7 @@ void td_communicator_seat_lost(struct td_core *core, struct td_communicator *c,
     td_core_notices.rank_lost(core, c, seat->rank);
     if (!td_communicator_broken(c))
         td_communicator_tell_root(core, c, seat->rank, TD_ERR_RANK_FAILED, died || c->index == 0,
-                                  text);
+                                  why);
     td_core_queue(core, &c->task);
 }
 

@@ -199,6 +199,7 @@ void td_job_request(struct td_core *core, struct td_client *client, const struct
     j->size = q->u.join.size;
     j->rank = q->u.join.rank < 0 ? UINT32_MAX : (uint32_t)q->u.join.rank;
     j->timeout_ns = limit < 0 ? core->settings.join_timeout_ns : limit;
+    j->asked_at = core->now;
     j->expires_at = td_core_after(core, j->timeout_ns);
     if (j->expires_at < TD_TIME_NEVER - GRACE_NS)
         j->expires_at += GRACE_NS;

@@ -34,6 +34,7 @@ struct td_join {
     uint64_t granted;  /* the instance that it is granted to; 0: none */
     uint32_t granter;  /* the registry that has asked for it */
     td_time granted_at;
+    td_time asked_at;   /* when the process asked */
     td_time again_at;   /* when it is sent once more */
     td_time expires_at; /* 2 s after the registry should have answered */
     td_err refused;     /* not TD_OK: why it gets no rank; the answer is due */

@@ -265,6 +265,7 @@ static struct td_job *start_job(struct td_core *core, const struct td_message_jo
     snprintf(job->name, sizeof job->name, "%s", m->name);
     job->uid = m->uid;
     job->size = m->size;
+    job->begun_at = core->now;
     job->expires_at = TD_TIME_NEVER;
     job->task.advance = advance;
     job->next = core->registry->jobs;

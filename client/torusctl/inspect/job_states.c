@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "job_states.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "groups.h"
+#include "inspect.h"
+
+/* may_have returns true if a list of nodes has a node. An empty list tells nothing. */
+static bool may_have(const json_t *list, const json_t *node)
+{
+    const json_t *other = NULL;
+    size_t i = 0;
+    json_array_foreach(list, i, other) if (json_equal(other, node)) return true;
+    return json_array_size(list) == 0;
+}
+
+/* suspects returns the silent nodes that may have ranks that a job misses: the nodes of its group,
+ * and if the list of jobs knows that ranks are gone, those where they were. */
+static json_t *suspects(const json_t *job, const json_t *group, const json_t *silent)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < json_array_size(silent); i++) {
+        json_t *node = json_object_get(json_array_get(silent, i), "node");
+        if (may_have(json_object_get(job, "gone_nodes"), node) &&
+            may_have(json_object_get(group, "member_nodes"), node))
+            json_array_append(list, node);
+    }
+    return list;
+}
+
+/* tell_short says which ranks a job has no more, or which silent nodes may have them. */
+static void tell_short(char *text, size_t bytes, const json_t *job, const json_t *silent)
+{
+    char ranks[256], nodes[256];
+    ins_missing_ranks(ranks, sizeof ranks, job);
+    ins_rank_runs(nodes, sizeof nodes, silent);
+    if (json_array_size(silent))
+        snprintf(text, bytes, "%s %s may be on node %s, which gives no answer",
+                 ins_rank_word(ranks), ranks, nodes);
+    else
+        snprintf(text, bytes, "%s %s left or died", ins_rank_word(ranks), ranks);
+}
+
+/* add_state adds whether the job forms, runs, or is broken, and since when it exists. A job
+ * whose ranks are gone is broken before its next call finds out; while nodes are silent that may
+ * have them, nobody knows. */
+static void add_state(json_t *job, const json_t *jobs, const json_t *groups, const json_t *silent)
+{
+    bool forming = ins_is_forming(jobs, groups, job);
+    const json_t *g = forming ? NULL : ins_group_of_job(groups, job);
+    bool active = !g || strcmp(ins_string(g, "state"), "active") == 0;
+    bool whole = ins_number(job, "joined") >= ins_number(job, "size");
+    json_t *may = suspects(job, g, silent);
+    const char *state = forming                ? "forming"
+                        : !active              ? ins_string(g, "state")
+                        : whole                ? "running"
+                        : json_array_size(may) ? "silent"
+                                               : "broken";
+    char text[600];
+    snprintf(text, sizeof text, "%s", ins_string(g, "text"));
+    if (!forming && !whole && !text[0])
+        tell_short(text, sizeof text, job, may);
+    json_decref(may);
+    json_object_set_new(job, "state", json_string(state));
+    json_object_set_new(job, "age_ns", json_integer(ins_number(g, "age_ns")));
+    json_object_set_new(job, "error", json_integer(ins_number(g, "error")));
+    json_object_set_new(job, "text", json_string(text));
+}
+
+void ins_job_states(json_t *jobs, const json_t *groups, const json_t *silent)
+{
+    json_t *job = NULL;
+    size_t i = 0;
+    json_array_foreach(jobs, i, job) add_state(job, jobs, groups, silent);
+}
+
+void ins_job_print_text(const json_t *job)
+{
+    if (*ins_string(job, "text"))
+        printf("! job %s is %s: %s\n", ins_string(job, "name"), ins_string(job, "state"),
+               ins_string(job, "text"));
+}
