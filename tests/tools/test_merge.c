@@ -128,6 +128,31 @@ static void a_job_that_is_not_over_on_a_node_is_not_over(void **state)
     json_decref(rows);
 }
 
+/* silences returns what the command knows of nodes 3 and 4 after `heard`. */
+static json_t *silences(json_t *heard)
+{
+    json_t *silent = json_pack("[{s:i}, {s:i}]", "node", 3, "node", 4);
+    ins_merge_silence(silent, heard);
+    json_decref(heard);
+    return silent;
+}
+
+static void a_node_is_silent_since_any_node_has_heard_it_last(void **state)
+{
+    (void)state;
+    /* node 0 has not needed node 3 for an hour, node 1 has never, and node 2 hears its heartbeats
+     */
+    json_t *silent =
+        silences(json_pack("[{s:i s:i s:i}, {s:i s:i s:i}, {s:i s:i s:i}, {s:i s:i s:i}]", "node",
+                           3, "silent_ns", 3600, "at", 0, "node", 3, "silent_ns", 0, "at", 1,
+                           "node", 3, "silent_ns", 5, "at", 2, "node", 5, "silent_ns", 1, "at", 2));
+    assert_int_equal(ins_number(json_array_get(silent, 0), "silent_ns"), 5);
+    assert_int_equal(ins_number(json_array_get(silent, 0), "heard_by"), 2);
+    assert_null(json_object_get(json_array_get(silent, 1), "silent_ns"));
+    assert_null(json_object_get(json_array_get(silent, 1), "heard_by"));
+    json_decref(silent);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -137,6 +162,7 @@ int main(void)
         cmocka_unit_test(a_job_has_formed_for_as_long_as_the_first_join_has_waited_on_any_node),
         cmocka_unit_test(the_record_of_a_job_has_what_came_first_on_any_node),
         cmocka_unit_test(a_job_that_is_not_over_on_a_node_is_not_over),
+        cmocka_unit_test(a_node_is_silent_since_any_node_has_heard_it_last),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -136,8 +136,12 @@ class Operations(unittest.TestCase):
 
     def test_the_record_of_a_job_has_the_calls_that_wait_now(self):
         _, socket = self.waiting("1x2", 3, "direct")
-        [late] = self.until(socket, lambda all: len(all) == 4 and
+        [late] = self.until(socket, lambda all: len(all) == 4 and all[0]["age_ns"] >= 1e9 and
                             {tuple(o["missing"]) for o in all} == {(0,)})[0]["absent"]
+        why = subprocess.run([CTL, "why", "--socket", socket], text=True, capture_output=True, check=True,
+                             timeout=DEADLINE_S).stdout
+        self.assertLess(why.index("now 4 calls are in flight"), why.index("no call has failed"))
+        self.assertIn(f"\n  cause     rank 0 on node 0, process {late['pid']} (late), ", why)
         for command in ("stragglers", "why"):
             done = subprocess.run([CTL, command, "--socket", socket], text=True, capture_output=True,
                                   check=True, timeout=DEADLINE_S)
@@ -151,6 +155,7 @@ class Operations(unittest.TestCase):
             found = json.loads(done.stdout)["in_flight"]
             self.assertEqual([o["missing"] for o in found], [[0]] * 4)
             self.assertEqual({o["kind"] for o in found}, set(CALLS))
+            self.assertEqual({c["cause"] for o in found for c in o["causes"]}, {"late_rank"})
             ages = [o["age_ns"] for o in found]
             self.assertEqual(ages, sorted(ages, reverse=True))
 
@@ -175,8 +180,14 @@ class Operations(unittest.TestCase):
             while silent_ns < 2e9:
                 done = json.loads(self.ops(folder + "/s1", "--json", "--timeout", "0.1"))
                 silent_ns = max([s.get("silent_ns", 0) for s in done["silent"] if s["node"] == 0], default=0)
+            why = subprocess.run([CTL, "why", "--socket", folder + "/s1", "--timeout", "0.1"], text=True,
+                                 capture_output=True, check=True, timeout=DEADLINE_S).stdout
         finally:
             os.kill(daemon, signal.SIGCONT)
+        since = r"[0-9.]+s, since \d\d:\d\d:\d\d\n"
+        self.assertRegex(why, r"\n  cause     rank 0: node 0 has been silent for " + since)
+        self.assertLess(why.index("  cause     rank 0: node 0"), why.index("no call has failed"))
+        self.assertRegex(why, r"! node 0 did not answer, silent for [0-9.]+s: no answer within 0.1 s\n")
         text = re.sub(r"(?m)^\[0\] ", "", process.stdout.read())
         self.assertIn("node 0 was silent, up to ", text)
         [silence] = json.JSONDecoder().raw_decode(text[text.index("{"):])[0]["silences"]
@@ -192,7 +203,10 @@ class Operations(unittest.TestCase):
                                                    capture_output=True, text=True).stdout.split()]
         os.kill(daemon, signal.SIGSTOP)
         done = json.loads(self.ops(socket, "--json", "--timeout", "0.3"))
+        # the node that has heard node 2 last says how long it has been silent
+        far = json.loads(self.ops(folder + "/s3", "--json", "--timeout", "0.3"))["silent"]
         os.kill(daemon, signal.SIGCONT)
+        self.assertEqual([(s["node"], s["heard_by"] in (0, 1, 3)) for s in far], [(2, True)])
         self.assertEqual([s["node"] for s in done["silent"]], [2])
         self.assertIn("no answer within 0.3 s", done["silent"][0]["error"])
         self.assertGreater(done["silent"][0]["silent_ns"], 0)

@@ -108,24 +108,34 @@ static void describe(torus_context *c, json_t *all)
     json_object_set_new(all, "wrap", wraps);
 }
 
-/* add_silence adds to each node that has not answered when its last message came. */
-static void add_silence(const json_t *peers, json_t *silent)
+/* heard_json says when a node last heard another one. */
+static json_t *heard_json(const struct td_status_row *row)
 {
-    for (size_t i = 0; i < json_array_size(silent); i++) {
-        json_t *s = json_array_get(silent, i);
-        for (size_t k = 0; k < json_array_size(peers); k++) {
-            const json_t *p = json_array_get(peers, k);
-            if (ins_number(p, "node") == ins_number(s, "node") && ins_number(p, "silent_ns"))
-                json_object_set(s, "silent_ns", json_object_get(p, "silent_ns"));
-        }
-    }
+    const struct td_row_link *r = &row->u.link;
+    return row->kind == TD_ROW_LINK ? json_pack("{s:i s:I}", "node", (int)r->neighbour, "silent_ns",
+                                                (json_int_t)r->silent_ns)
+                                    : NULL;
+}
+
+/* add_silence adds what this node's peers (all other nodes), and the links of the others say. */
+static void add_silence(struct ins_machine *m, const json_t *peers)
+{
+    json_t *links = NULL, *p = NULL;
+    size_t i = 0;
+    if (json_array_size(m->silent) == 0)
+        return;
+    json_array_foreach(peers, i, p) json_object_set_new(p, "at", json_integer(torus_node(m->c)));
+    ins_merge_silence(m->silent, peers);
+    links = ins_machine_rows(m, TD_STATUS_LINKS, heard_json);
+    ins_merge_silence(m->silent, links);
+    json_decref(links);
 }
 
 void ins_add_silence(struct ins_machine *m)
 {
     json_t *peers =
         json_array_size(m->silent) ? ins_rows(m->c, TD_STATUS_PEERS, ins_state_json) : NULL;
-    add_silence(peers, m->silent);
+    add_silence(m, peers);
     json_decref(peers);
 }
 
@@ -160,7 +170,7 @@ json_t *ins_collect(struct ins_machine *m)
         json_t *client = NULL;
         json_array_foreach(clients, i, client)
             json_object_set(client, "node", json_object_get(client, "at"));
-        add_silence(peers, m->silent);
+        add_silence(m, peers);
         json_object_set(all, "peers", peers);
         json_object_set(all, "clients", clients);
         json_object_set_new(all, "jobs", ins_merge_jobs(jobs));

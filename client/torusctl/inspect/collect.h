@@ -11,7 +11,8 @@
 /* ins_collect returns the peers of this node, and the clients, jobs and operations of all nodes
  * that answer; NULL on an error, which torus_last_error has. */
 json_t *ins_collect(struct ins_machine *m);
-/* ins_add_silence adds to each node that has not answered when its last message came here. */
+/* ins_add_silence adds to each node that has not answered how long ago its last message came, and
+ * to which node that answers ("heard_by"): a node hears only those regularly that it needs. */
 void ins_add_silence(struct ins_machine *m);
 /* ins_host returns the host of a node as its endpoint names it, "" on an emulated machine. `peers`:
  * those of this node, whose own endpoint is not among them. */

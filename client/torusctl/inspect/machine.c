@@ -212,7 +212,11 @@ void ins_machine_print_silent(const struct ins_machine *m)
             continue;
         }
         printf("! node %lld did not answer", (long long)ins_number(s, "node"));
-        if (ins_number(s, "silent_ns"))
+        json_int_t silent_ns = ins_number(s, "silent_ns"), by = ins_number(s, "heard_by");
+        if (silent_ns && by != (json_int_t)torus_node(m->c) &&
+            1e-9 * (double)silent_ns < m->timeout_s)
+            printf(", though node %lld heard from it %s ago", (long long)by, age);
+        else if (silent_ns)
             printf(", silent for %s", age);
         printf(": %s\n", ins_string(s, "error"));
     }

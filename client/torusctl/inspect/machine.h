@@ -20,7 +20,7 @@ struct ins_machine {
     bool here;           /* only this node is asked */
     bool compact;        /* JSON objects take one line */
     bool timed;          /* rows have asked_ns and heard_ns: CLOCK_MONOTONIC of their page */
-    json_t *silent;      /* [{node, error, silent_ns}]: nodes that have not answered */
+    json_t *silent;      /* [{node, error, silent_ns, heard_by}]: nodes that have not answered */
 };
 
 /* ins_machine_begin prepares a command that asks all nodes, or only this one. ins_machine_end frees

@@ -243,3 +243,20 @@ void ins_merge_record(json_t *record, const json_t *rows)
         note_death(record, row);
     }
 }
+
+/* ---- silence ---- */
+
+void ins_merge_silence(json_t *silent, const json_t *heard)
+{
+    for (size_t i = 0; i < json_array_size(silent); i++) {
+        json_t *s = json_array_get(silent, i);
+        for (size_t k = 0; k < json_array_size(heard); k++) {
+            const json_t *h = json_array_get(heard, k);
+            json_int_t ns = ins_number(h, "silent_ns"), known = ins_number(s, "silent_ns");
+            if (ins_number(h, "node") != ins_number(s, "node") || ns == 0 || (known && known <= ns))
+                continue;
+            json_object_set(s, "silent_ns", json_object_get(h, "silent_ns"));
+            json_object_set(s, "heard_by", json_object_get(h, "at"));
+        }
+    }
+}

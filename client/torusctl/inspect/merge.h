@@ -16,6 +16,10 @@ json_t *ins_merge_operations(const json_t *rows);
  * nodes: the job has formed when it has on one of them, and is over when it is on all; the first
  * failure and the first death ("death") are the earliest. */
 void ins_merge_record(json_t *record, const json_t *rows);
+/* ins_merge_silence adds to each silent node how long ago its last message came to one of the nodes
+ * that say so ("at") in `heard` [{node, silent_ns (0: none came), at}], and to which: the least
+ * time counts, as a node may not have needed another one for long. */
+void ins_merge_silence(json_t *silent, const json_t *heard);
 /* ins_is_operation_of returns true if an operation is of the job with this name and instance, or of
  * a group of its ranks. The daemons of older releases do not say the job of a group: then the name
  * decides. */

@@ -6,45 +6,27 @@
 #include "collect.h"
 #include "groups.h"
 #include "inspect.h"
+#include "present.h"
 #include "torusctl/torusctl.h"
 #include "verdict.h"
 
 /* ---- operations ---- */
 
-/* is_in returns true if a rank is in a list. */
-static bool is_in(const json_t *list, json_int_t rank)
+/* finish adds to each operation the processes of its ranks on this node, "here", and whether it is
+ * late. */
+static void finish(json_t *operations, uint32_t node)
 {
-    for (size_t i = 0; i < json_array_size(list); i++)
-        if (json_integer_value(json_array_get(list, i)) == rank)
-            return true;
-    return false;
-}
-
-/* add_processes adds to each operation the processes of its ranks, "processes", and those of them
- * on this node, "here". */
-static void add_processes(json_t *operations, const json_t *clients, uint32_t node)
-{
-    for (size_t i = 0; i < json_array_size(operations); i++) {
-        json_t *o = json_array_get(operations, i), *here = json_array(), *all = json_array();
-        for (size_t k = 0; k < json_array_size(clients); k++) {
-            const json_t *c = json_array_get(clients, k);
-            json_t *rank = json_object_get(c, "rank");
-            if (!json_equal(json_object_get(c, "job"), json_object_get(o, "job")) ||
-                !json_equal(json_object_get(c, "seat"), json_object_get(o, "group")) ||
-                json_integer_value(rank) < 0 || json_is_true(json_object_get(c, "joining")))
-                continue;
-            json_t *process =
-                json_pack("{s:O s:O s:O s:b s:O}", "rank", rank, "pid", json_object_get(c, "pid"),
-                          "program", json_object_get(c, "program"), "arrived",
-                          is_in(json_object_get(o, "arrived"), json_integer_value(rank)), "node",
-                          json_object_get(c, "node"));
-            json_array_append(all, process);
+    json_t *o = NULL, *c = NULL;
+    size_t i = 0, k = 0;
+    json_array_foreach(operations, i, o)
+    {
+        json_t *here = json_array();
+        json_array_foreach(json_object_get(o, "processes"), k, c)
+        {
             if (ins_number(c, "node") == node)
-                json_array_append(here, process);
-            json_decref(process);
+                json_array_append(here, c);
         }
         json_object_set_new(o, "here", here);
-        json_object_set_new(o, "processes", all);
         json_object_set_new(o, "late", json_boolean(ins_is_late(o)));
         json_object_del(o, "instance");
         json_object_del(o, "at");
@@ -96,7 +78,7 @@ static void print_operation(const json_t *o)
         printf(", %lld of %lld steps done",
                (long long)json_integer_value(json_object_get(o, "step")), (long long)steps);
     printf("\n  arrived   %zu of %zu ranks: %s\n  missing   %s\n", came, size, arrived, missing);
-    ins_verdicts_print(o);
+    ins_verdicts_print(o, false);
     print_processes(json_object_get(o, "processes"));
 }
 
@@ -131,7 +113,8 @@ static void print_ops(struct ins_machine *m, json_t *all, bool as_json)
     size_t count = json_array_size(operations);
     json_t *groups = ins_groups(m), *forming = take_forming(json_object_get(all, "jobs"), groups);
     json_decref(groups);
-    add_processes(operations, json_object_get(all, "clients"), torus_node(m->c));
+    ins_add_processes(operations, json_object_get(all, "clients"));
+    finish(operations, torus_node(m->c));
     ins_verdicts(m, all);
     if (as_json) {
         json_t *out = ins_begin(m, 1);

@@ -8,8 +8,10 @@
 #include "collect.h"
 #include "inspect.h"
 #include "merge.h"
+#include "verdict.h"
 
 enum { SHOWN = 4 /* operations, and ranks of each */ };
+#define LONG_NS 1000000000LL /* a call in flight for this time comes before those that are over */
 
 static int older(const void *a, const void *b)
 {
@@ -18,32 +20,83 @@ static int older(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-json_t *ins_present(struct ins_machine *m, const char *job, json_int_t instance)
+/* is_in returns true if a rank is in a list. */
+static bool is_in(const json_t *list, json_int_t rank)
 {
-    json_t *rows = ins_machine_rows(m, TD_STATUS_OPERATIONS, ins_state_json);
-    if (!rows)
-        return NULL;
-    json_t *all = ins_merge_operations(rows), *present = json_array();
-    size_t count = json_array_size(all), found = 0;
-    json_t **item = calloc(count + 1, sizeof *item);
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (json_integer_value(json_array_get(list, i)) == rank)
+            return true;
+    return false;
+}
+
+void ins_add_processes(json_t *operations, const json_t *clients)
+{
+    json_t *o = NULL, *c = NULL;
+    size_t i = 0, k = 0;
+    json_array_foreach(operations, i, o)
+    {
+        json_t *processes = json_array();
+        json_array_foreach(clients, k, c)
+        {
+            json_t *rank = json_object_get(c, "rank");
+            if (!json_equal(json_object_get(c, "job"), json_object_get(o, "job")) ||
+                !json_equal(json_object_get(c, "seat"), json_object_get(o, "group")) ||
+                json_integer_value(rank) < 0 || json_is_true(json_object_get(c, "joining")))
+                continue;
+            json_array_append_new(
+                processes,
+                json_pack("{s:O s:O s:O s:b s:O}", "rank", rank, "pid", json_object_get(c, "pid"),
+                          "program", json_object_get(c, "program"), "arrived",
+                          is_in(json_object_get(o, "arrived"), json_integer_value(rank)), "node",
+                          json_object_get(c, "node")));
+        }
+        json_object_set_new(o, "processes", processes);
+    }
+}
+
+/* of_job returns the operations of a job, those in flight for the longest time first. */
+static json_t *of_job(const json_t *operations, const char *job, json_int_t instance)
+{
+    size_t count = json_array_size(operations), found = 0;
+    json_t **item = calloc(count + 1, sizeof *item), *list = json_array();
     for (size_t i = 0; item && i < count; i++)
-        if (ins_is_operation_of(json_array_get(all, i), job, instance))
-            item[found++] = json_array_get(all, i);
+        if (ins_is_operation_of(json_array_get(operations, i), job, instance))
+            item[found++] = json_array_get(operations, i);
     if (item)
         qsort(item, found, sizeof *item, older);
     for (size_t i = 0; i < found; i++)
-        json_array_append_new(present, json_pack("{s:O s:O s:O s:O s:O s:O s:O}", "kind",
-                                                 json_object_get(item[i], "kind"), "group",
-                                                 json_object_get(item[i], "group"), "sequence",
-                                                 json_object_get(item[i], "sequence"), "phase",
-                                                 json_object_get(item[i], "phase"), "age_ns",
-                                                 json_object_get(item[i], "age_ns"), "missing",
-                                                 json_object_get(item[i], "missing"), "absent",
-                                                 json_object_get(item[i], "absent")));
+        json_array_append(list, item[i]);
     free(item);
-    json_decref(all);
-    json_decref(rows);
+    return list;
+}
+
+json_t *ins_present(struct ins_machine *m, json_t *all, const char *job, json_int_t instance)
+{
+    static const char *const keys[] = {"kind",   "group",   "sequence", "phase",
+                                       "age_ns", "missing", "absent",   "causes"};
+    json_t *present = json_array(), *o = NULL;
+    json_t *judged = json_pack("{s:o s:O}", "operations",
+                               of_job(json_object_get(all, "operations"), job, instance), "peers",
+                               json_object_get(all, "peers"));
+    json_t *operations = json_object_get(judged, "operations");
+    size_t i = 0;
+    ins_add_processes(operations, json_object_get(all, "clients"));
+    ins_verdicts(m, judged);
+    json_array_foreach(operations, i, o)
+    {
+        json_t *row = json_object();
+        for (size_t k = 0; k < sizeof keys / sizeof keys[0]; k++)
+            json_object_set(row, keys[k], json_object_get(o, keys[k]));
+        json_array_append_new(present, row);
+    }
+    json_decref(judged);
     return present;
+}
+
+bool ins_present_comes_first(const json_t *present, const json_t *stragglers)
+{
+    json_int_t age = ins_number(json_array_get(present, 0), "age_ns");
+    return age >= LONG_NS || age > ins_number(json_array_get(stragglers, 0), "waited_ns");
 }
 
 /* print_absent prints where the missing ranks of an operation run. */
@@ -83,10 +136,14 @@ void ins_present_print(const json_t *present)
     size_t count = json_array_size(present);
     if (count == 0)
         return;
-    printf("now %zu call%s in flight (torusctl ops has the reasons):\n", count,
-           count == 1 ? " is" : "s are");
-    for (size_t i = 0; i < count && i < SHOWN; i++)
+    bool reasons = ins_number(json_array_get(present, 0), "age_ns") >= LONG_NS;
+    printf("now %zu call%s in flight%s:\n", count, count == 1 ? " is" : "s are",
+           reasons && count == 1 ? "" : " (torusctl ops has the reasons)");
+    for (size_t i = 0; i < count && i < SHOWN; i++) {
         print_operation(json_array_get(present, i));
+        if (i == 0 && reasons)
+            ins_verdicts_print(json_array_get(present, i), true);
+    }
     if (count > SHOWN)
         printf("  and %zu more\n", count - SHOWN);
 }

@@ -266,13 +266,13 @@ static json_t *latest(const json_t *rows, const char *job)
 /* add_present adds the calls in flight: "in_flight". It returns false if the daemon is lost. */
 static bool add_present(struct ins_machine *m, json_t *record)
 {
-    bool over = ins_number(record, "ended_ns") != 0;
-    json_t *present =
-        over ? json_array()
-             : ins_present(m, ins_string(record, "job"), ins_number(record, "instance"));
-    if (present)
-        json_object_set_new(record, "in_flight", present);
-    return present != NULL;
+    json_t *all = ins_number(record, "ended_ns") ? json_object() : ins_collect(m);
+    if (all)
+        json_object_set_new(
+            record, "in_flight",
+            ins_present(m, all, ins_string(record, "job"), ins_number(record, "instance")));
+    json_decref(all);
+    return all != NULL;
 }
 
 json_t *ins_record(struct ins_machine *m, const char *command, const char *job)
@@ -287,6 +287,7 @@ json_t *ins_record(struct ins_machine *m, const char *command, const char *job)
         rows = record = NULL;
     }
     if (record) {
+        ins_add_silence(m);
         sum_up(record, rows);
         add_silences(record, rows);
         name_ranks(m, record, rows);

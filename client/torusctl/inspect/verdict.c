@@ -85,7 +85,7 @@ static void judge_absent(const struct judge *j, json_t *operation, json_t *cause
         json_object_set_new(a, "cause", json_string(cause_of(j, a)));
         if (ins_number(a, "since_ns") == 0)
             json_object_del(a, "since_ns");
-        if (!ins_number(a, "silent_ns") && ins_number(silent, "silent_ns"))
+        if (ins_number(silent, "silent_ns")) /* others may have heard the node later */
             json_object_set(a, "silent_ns", json_object_get(silent, "silent_ns"));
         json_t *c = json_copy(a);
         json_object_del(c, "since_ns");
@@ -150,14 +150,15 @@ static bool is_named(const json_t *causes, const json_t *link)
 }
 
 /* is_deaf returns true if the near end of a link has not heard the far end for long, and another
- * node has: then the network between the two is cut, and the far end lives. */
+ * node has just now: then the network between the two is cut, and the far end lives. If no node has
+ * heard it just now, the far end itself is silent. */
 static bool is_deaf(const struct judge *j, const json_t *link)
 {
     json_int_t silent = ins_number(link, "silent_ns");
     for (size_t i = 0; silent >= DEAD_NS && i < json_array_size(j->links); i++) {
         const json_t *l = json_array_get(j->links, i);
         if (ins_number(l, "to") == ins_number(link, "to") && is(l, "state", "up") &&
-            2 * ins_number(l, "silent_ns") < silent)
+            ins_number(l, "silent_ns") < j->quiet_ns && 2 * ins_number(l, "silent_ns") < silent)
             return true;
     }
     return false;
@@ -493,18 +494,23 @@ static const char *node_text(char *text, size_t bytes, const json_t *c, const ch
     return text;
 }
 
-static void print_silent(const json_t *c)
+static void print_silent(const json_t *c, const char *rank_key)
 {
-    char age[32], node[HOST_BYTES + 40], rank[40] = "";
-    ins_duration(age, sizeof age, ins_number(c, "silent_ns"));
-    bool known = ins_number(c, "silent_ns") > 0;
+    char age[32], since[40], node[HOST_BYTES + 40], rank[40] = "";
+    json_int_t silent_ns = ins_number(c, "silent_ns");
+    node_text(node, sizeof node, c, "node", "host");
     if (json_object_get(c, "rank"))
-        snprintf(rank, sizeof rank, "rank %lld: ", (long long)ins_number(c, "rank"));
-    printf("  cause     %s%s %s%s\n", rank, node_text(node, sizeof node, c, "node", "host"),
-           known ? "has been silent for " : "does not answer", known ? age : "");
+        snprintf(rank, sizeof rank, "rank %lld: ", (long long)ins_number(c, rank_key));
+    if (silent_ns == 0) {
+        printf("  cause     %s%s does not answer\n", rank, node);
+        return;
+    }
+    ins_duration(age, sizeof age, silent_ns);
+    ins_clock(since, sizeof since, silent_ns);
+    printf("  cause     %s%s has been silent for %s, since %s\n", rank, node, age, since);
 }
 
-static void print_rank(const json_t *c)
+static void print_rank(const json_t *c, const char *rank_key)
 {
     char waited[32], since[32], called[64] = "", age[32], node[HOST_BYTES + 40];
     json_int_t wait = ins_number(c, "waited_ns");
@@ -512,7 +518,7 @@ static void print_rank(const json_t *c)
     ins_clock(since, sizeof since, wait);
     node_text(node, sizeof node, c, "node", "host");
     if (ins_number(c, "pid") == 0) {
-        printf("  cause     rank %lld on %s has not called\n", (long long)ins_number(c, "rank"),
+        printf("  cause     rank %lld on %s has not called\n", (long long)ins_number(c, rank_key),
                node);
         return;
     }
@@ -522,7 +528,7 @@ static void print_rank(const json_t *c)
     }
     printf("  cause     rank %lld on %s, process %lld (%s), %s\n"
            "            the others have waited for %s, since %s%s\n",
-           (long long)ins_number(c, "rank"), node, (long long)ins_number(c, "pid"),
+           (long long)ins_number(c, rank_key), node, (long long)ins_number(c, "pid"),
            ins_string(c, "program"), state_text(ins_string(c, "process_state")[0]), waited, since,
            called);
 }
@@ -571,14 +577,15 @@ static void print_wait(const json_t *c)
                (long long)ins_number(c, "waits_for"), age, since);
 }
 
-void ins_verdicts_print(const json_t *operation)
+void ins_verdicts_print(const json_t *operation, bool of_job)
 {
+    const char *rank_key = of_job ? "job_rank" : "rank";
     const json_t *causes = json_object_get(operation, "causes");
     size_t count = json_array_size(causes);
     for (size_t i = 0; i < count && i < SHOWN; i++) {
         const json_t *c = json_array_get(causes, i);
         if (is(c, "cause", "silent_node"))
-            print_silent(c);
+            print_silent(c, rank_key);
         else if (is(c, "cause", "dead_link") || is(c, "cause", "throttled_link"))
             print_link(c);
         else if (is(c, "cause", "silent_link"))
@@ -586,7 +593,7 @@ void ins_verdicts_print(const json_t *operation)
         else if (json_object_get(c, "idle_ns"))
             print_wait(c);
         else
-            print_rank(c);
+            print_rank(c, rank_key);
     }
     if (count > SHOWN)
         printf("            and %zu more\n", count - SHOWN);

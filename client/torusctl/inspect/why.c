@@ -25,8 +25,8 @@ static void print_named(const json_t *record)
     }
 }
 
-/* print_worst prints the rank that made others wait most. */
-static void print_worst(const json_t *record)
+/* print_worst prints the rank that made others wait most in the calls that are over. */
+static void print_worst(const json_t *record, const char *before)
 {
     const json_t *worst = json_array_get(json_object_get(record, "stragglers"), 0);
     double all = (double)ins_number(record, "waited_ns");
@@ -39,24 +39,43 @@ static void print_worst(const json_t *record)
         snprintf(longest, sizeof longest, ", at most %s at a time", time);
     if (ins_number(worst, "pid"))
         snprintf(process, sizeof process, ", process %lld", (long long)ins_number(worst, "pid"));
-    printf("the others waited most for rank %lld on node %lld%s: %s in all%s, %.0f %% of all "
-           "waiting\n",
-           (long long)ins_number(worst, "rank"), (long long)ins_number(worst, "node"), process,
-           waited, longest, 100 * (double)ins_number(worst, "waited_ns") / all);
+    printf("%sthe others waited most for rank %lld on node %lld%s: %s in all%s, %.0f %% of all "
+           "waiting%s\n",
+           before, (long long)ins_number(worst, "rank"), (long long)ins_number(worst, "node"),
+           process, waited, longest, 100 * (double)ins_number(worst, "waited_ns") / all,
+           json_array_size(json_object_get(record, "silences")) ? " for ranks" : "");
+}
+
+/* print_past prints what made the ranks wait in the calls that are over, the longest waiting first.
+ */
+static void print_past(const json_t *record, const char *before)
+{
+    const json_t *silence = json_array_get(json_object_get(record, "silences"), 0),
+                 *worst = json_array_get(json_object_get(record, "stragglers"), 0);
+    bool silent = ins_number(silence, "waited_ns") > ins_number(worst, "waited_ns");
+    if (silent)
+        ins_record_print_silences(record);
+    print_worst(record, before);
+    if (!silent)
+        ins_record_print_silences(record);
 }
 
 static void show(const json_t *record)
 {
+    const json_t *present = json_object_get(record, "in_flight");
+    bool now_first = ins_present_comes_first(present, json_object_get(record, "stragglers"));
     ins_record_print_job(record);
+    if (now_first)
+        ins_present_print(present);
     ins_record_print_failure(record);
     ins_record_print_restarts(record);
     if (ins_number(record, "error") == TORUS_OK)
         puts("no call has failed");
     ins_record_print_death(record);
     print_named(record);
-    ins_present_print(json_object_get(record, "in_flight"));
-    print_worst(record);
-    ins_record_print_silences(record);
+    print_past(record, now_first ? "before, " : "");
+    if (!now_first)
+        ins_present_print(present);
 }
 
 static int run(int argc, char **argv)

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Why operations do not end, from what the nodes say of their links: inspect/verdict.h. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "inspect/collect.h"
+#include "inspect/facts.h"
+#include "inspect/inspect.h"
+#include "inspect/links.h"
+#include "inspect/verdict.h"
+
+#define SECOND 1000000000LL
+
+/* ---- what the daemons say ---- */
+
+static json_t *links; /* of the machine */
+
+json_t *ins_links(struct ins_machine *m)
+{
+    (void)m;
+    return json_incref(links);
+}
+
+bool ins_link_is_dead(const json_t *link)
+{
+    return strcmp(ins_string(link, "state"), "down") == 0;
+}
+
+json_int_t ins_setting(struct ins_machine *m, const char *name)
+{
+    (void)m;
+    assert_string_equal(name, "network.heartbeat");
+    return SECOND / 2;
+}
+
+json_t *ins_host(const json_t *peers, json_int_t node)
+{
+    (void)peers;
+    (void)node;
+    return json_string("");
+}
+
+/* ---- the machine: nodes 0 to 3 with a rank each, whose tree has node 0 as its root ---- */
+
+/* add_link adds a link that is up, and over which something has come `silent` ns ago. */
+static void add_link(int from, int to, json_int_t silent)
+{
+    json_array_append_new(links, json_pack("{s:i s:i s:s s:I s:I s:s}", "from", from, "to", to,
+                                           "state", "up", "silent_ns", silent, "busy_ns",
+                                           (json_int_t)0, "error", ""));
+}
+
+/* causes returns the causes of a barrier that has waited for 5 s for the rank of node 2, which has
+ * not answered, and was heard `silent` ns ago. */
+static json_t *causes(json_int_t silent)
+{
+    struct ins_machine m = {.silent = json_pack("[{s:i s:I}]", "node", 2, "silent_ns", silent)};
+    json_t *all = json_pack(
+        "{s:[{s:s s:I s:[i,i,i] s:[i] s:[{s:i s:i s:i s:s s:I s:i s:s}] s:[{s:i s:i}, {s:i s:i}, "
+        "{s:i s:i}]}] s:[]}",
+        "operations", "phase", "waiting", "age_ns", 5 * SECOND, "arrived", 0, 1, 3, "missing", 2,
+        "absent", "rank", 2, "job_rank", 2, "node", 2, "node_state", "up", "silent_ns",
+        (json_int_t)0, "pid", 0, "process_state", "", "processes", "node", 0, "pid", 10, "node", 1,
+        "pid", 11, "node", 3, "pid", 13, "peers");
+    ins_verdicts(&m, all);
+    json_t *list = json_incref(
+        json_object_get(json_array_get(json_object_get(all, "operations"), 0), "causes"));
+    json_decref(all);
+    json_decref(m.silent);
+    return list;
+}
+
+static void a_node_that_nobody_hears_is_silent_and_its_unused_links_are_not_dead(void **state)
+{
+    (void)state;
+    links = json_array();
+    add_link(0, 2, 5 * SECOND);  /* the tree: heartbeats came until 5 s ago */
+    add_link(1, 2, 15 * SECOND); /* nothing has needed these links since the job formed */
+    add_link(3, 2, 15 * SECOND);
+    add_link(0, 1, SECOND / 4);
+    json_t *found = causes(5 * SECOND);
+    assert_int_equal(json_array_size(found), 1);
+    const json_t *c = json_array_get(found, 0);
+    assert_string_equal(ins_string(c, "cause"), "silent_node");
+    assert_int_equal(ins_number(c, "node"), 2);
+    assert_int_equal(ins_number(c, "silent_ns"), 5 * SECOND);
+    json_decref(found);
+    json_decref(links);
+}
+
+static void a_node_that_another_one_hears_has_a_dead_link(void **state)
+{
+    (void)state;
+    links = json_array();
+    add_link(0, 2, 5 * SECOND); /* the cut */
+    add_link(1, 2, SECOND / 4);
+    json_t *found = causes(SECOND / 4);
+    assert_int_equal(json_array_size(found), 1);
+    const json_t *c = json_array_get(found, 0);
+    assert_string_equal(ins_string(c, "cause"), "dead_link");
+    assert_int_equal(ins_number(c, "from"), 0);
+    assert_int_equal(ins_number(c, "to"), 2);
+    assert_int_equal(ins_number(c, "since_ns"), 5 * SECOND);
+    json_decref(found);
+    json_decref(links);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_node_that_nobody_hears_is_silent_and_its_unused_links_are_not_dead),
+        cmocka_unit_test(a_node_that_another_one_hears_has_a_dead_link),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
