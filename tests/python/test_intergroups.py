@@ -127,6 +127,11 @@ class Intergroups(RankTest):
                               torus.InvalidError),
                              (lambda: pair.Allgatherv(three, [three, [9] * pair.remote_size]),
                               ValueError),
+                             (lambda: pair.Alltoallw(torus.IN_PLACE, []), ValueError),
+                             (lambda: pair.Alltoallw([], [three]), ValueError),
+                             (lambda: pair.Reduce_scatter_block(three, np.zeros(1000)), ValueError),
+                             (lambda: pair.Reduce_scatter(three, three), TypeError),
+                             (lambda: pair.Reduce_scatter(three, three, [9] * pair.size), ValueError),
                              (lambda: pair.Allgather(three, np.zeros(3 * pair.remote_size)[::2]),
                               (TypeError, ValueError))):
             with self.assertRaises(error):
@@ -240,6 +245,68 @@ class Calls(SidesTest):
             flags = bytearray(1)
             pair.Allreduce(bytes([self.job.rank]), flags, torus.BOR)
             self.assertEqual(flags[0], np.bitwise_or.reduce(self.other))
+
+    def test_reduce_scatters(self):
+        """Rank r of a group gets r + 1 parts of the sum of the other group, and equal blocks."""
+        for pair in self.pairs():
+            own, n = len(self.own), len(self.other)
+            total = own * n * (own + 1) * (n + 1) // 2  # a multiple of both groups' sums of parts
+            mine, block = np.zeros(total), np.zeros(total // own)
+            counts = np.arange(1, own + 1) * (2 * total // (own * (own + 1)))
+            part, at = np.zeros(counts[pair.rank]), counts[:pair.rank].sum()
+            later = torus.Op.Create(lambda a, b: 2 * a + b, name="later")
+
+            def value(rank, turn):
+                return 100.0 * rank + np.arange(total) + 7 * turn
+
+            def fill(turn):
+                mine[:] = value(self.job.rank, turn)
+                block[:] = part[:] = -1
+
+            for op, combine in (torus.SUM, np.add), (later, lambda a, b: 2 * a + b):
+                def expected(turn):
+                    result = value(self.other[0], turn)
+                    for r in self.other[1:]:
+                        result = combine(result, value(r, turn))
+                    return result
+
+                self.make(pair, "Reduce_scatter_block", {"sendbuf": mine, "recvbuf": block, "op": op},
+                          fill, lambda turn: np.testing.assert_array_equal(
+                              block, np.split(expected(turn), own)[pair.rank]))
+                self.make(pair, "Reduce_scatter", {"sendbuf": mine, "recvbuf": part, "op": op,
+                                                   "recvcounts": counts},
+                          fill, lambda turn: np.testing.assert_array_equal(
+                              part, expected(turn)[at:at + len(part)]))
+
+    def test_blocks_of_types_and_strides(self):
+        """Rank r sends to rank s a column of r + s + 1 numbers: integers if r + s is odd."""
+        for pair in self.pairs():
+            me, kinds = self.job.rank, (np.float64, np.int32)
+
+            def column(rank, kind=None):
+                n = me + rank + 1
+                return np.full((n, 2), -1, kind or kinds[(me + rank) % 2])
+
+            sent = [column(r) for r in self.other]
+            got = [column(r) for r in self.other]
+
+            def fill(turn):
+                for a, b, r in zip(sent, got, self.other):
+                    a[:, 0] = 100 * me + r + turn
+                    b[:] = -1
+
+            def check(turn):
+                for b, r in zip(got, self.other):
+                    np.testing.assert_array_equal(b[:, 0], 100 * r + me + turn)
+                    self.assertTrue((b[:, 1] == -1).all())
+
+            self.make(pair, "Alltoallw", {"sendbuf": [a[:, 0] for a in sent],
+                                          "recvbuf": [b[:, 0] for b in got]}, fill, check)
+            flat = [np.zeros(me + r + 1) for r in self.other]
+            pair.Alltoallw([None] * len(self.other), [None] * len(self.other))
+            pair.Alltoallw([np.full(me + r + 1, float(me)) for r in self.other], flat)
+            for b, r in zip(flat, self.other):
+                np.testing.assert_array_equal(b, float(r))
 
     def test_an_operator_that_raises_fails_on_its_rank(self):
         for pair in self.pairs():

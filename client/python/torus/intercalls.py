@@ -6,12 +6,12 @@ with those of the other group alone. Lists of counts and places are those of the
 from __future__ import annotations
 
 import functools
-from typing import Any, Callable, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
 from ._torus import ffi, lib
-from . import buffers
+from . import blocks, buffers
 from .buffers import Buffer, same_count, same_type
 from .calls import NOTHING, Call
 from .operators import bind, check_types, fold
@@ -95,15 +95,20 @@ def _listed(pair: Any, spec: Any, what: str, writable: bool) -> Shares:
     return Shares(parts.buffer, list(parts.counts), list(parts.places))
 
 
-def _spread(pair: Any, shares: Optional[Shares]) -> Tuple[Any, Any, Any]:
+def _spread(pair: Any, kind: str, values: Sequence[Any], rest: int = 0) -> Any:
+    """Returns an array for all ranks of both groups: `values` for the other group, and `rest`."""
+    begin, end = pair.remote_first, pair.remote_first + pair.remote_size
+    array = ffi.new(f"{kind} []", [rest] * pair.carrier.size)
+    array[begin:end] = values
+    return array
+
+
+def _lists(pair: Any, shares: Optional[Shares]) -> Tuple[Any, Any, Any]:
     """Returns the address, counts and places for all ranks of both groups."""
-    size, begin = pair.carrier.size, pair.remote_first
-    counts, places = ffi.new("size_t []", size), ffi.new("ptrdiff_t []", size)
-    if shares is None:
-        return NOTHING, counts, places
-    counts[begin:begin + pair.remote_size] = shares.counts
-    places[begin:begin + pair.remote_size] = shares.places
-    return shares.buffer.pointer, counts, places
+    none = [0] * pair.remote_size
+    return (shares.buffer.pointer if shares else NOTHING,
+            _spread(pair, "size_t", shares.counts if shares else none),
+            _spread(pair, "ptrdiff_t", shares.places if shares else none))
 
 
 def _exchange(pair: Any, sent: Optional[Shares], received: Optional[Shares],
@@ -112,7 +117,7 @@ def _exchange(pair: Any, sent: Optional[Shares], received: Optional[Shares],
         same_type(sent.buffer, received.buffer)
     shares = sent if sent is not None else received
     kind = shares.buffer.type if shares is not None else buffers.BYTE
-    return Call("alltoallv", (*_spread(pair, sent), *_spread(pair, received), kind),
+    return Call("alltoallv", (*_lists(pair, sent), *_lists(pair, received), kind),
                 [sent, received], finish)
 
 
@@ -209,16 +214,36 @@ def alltoallv(pair: Any, send: Any, recv: Any) -> Call:
                      _listed(pair, recv, "recvbuf", True))
 
 
-def _folded(pair: Any, d: Buffer, op: Any) -> Tuple[Shares, Callable[[], None]]:
-    """Returns memory for the buffers of the other group, and what combines them to `d`."""
+def alltoallw(pair: Any, send: Any, recv: Any) -> Call:
+    """Alltoallw."""
+    for obj, what in ((send, "sendbuf"), (recv, "recvbuf")):
+        _not_in_place(obj, what)
+    s, d = (blocks.make(pair.context, obj, what, writable, pair.remote_size)
+            for obj, what, writable in ((send, "sendbuf", False), (recv, "recvbuf", True)))
+    blocks.check_overlap(s, d)
+    lists = [(b.pointer, _spread(pair, "size_t", b.counts), _spread(pair, "ptrdiff_t", b.places),
+              _spread(pair, "int", b.types, buffers.BYTE)) for b in (s, d)]
+    return Call("alltoallw", (*lists[0], *lists[1]), [s, d], d.store,
+                begin=s.load or (lambda: None))
+
+
+def _rows(pair: Any, d: Buffer, op: Any, count: int, own: slice = slice(None)
+          ) -> Tuple[Shares, Callable[[], None]]:
+    """Returns memory for `count` elements of each rank of the other group, and what combines the
+    `own` ones to `d`."""
     context, target = pair.context, d.elements
     check_types(context, op, d.type)
-    rows: np.ndarray = context.empty((pair.remote_size, d.count), target.dtype)
+    rows: np.ndarray = context.empty((pair.remote_size, count), target.dtype)
 
     def finish() -> None:
-        target[...] = fold(context, op, rows, d.type).reshape(target.shape)
+        target[...] = fold(context, op, rows[:, own], d.type).reshape(target.shape)
 
     return _equal(pair, buffers.destination(rows), "recvbuf"), finish
+
+
+def _folded(pair: Any, d: Buffer, op: Any) -> Tuple[Shares, Callable[[], None]]:
+    """_rows, of which all elements are combined."""
+    return _rows(pair, d, op, d.count)
 
 
 def reduce(pair: Any, send: Any, recv: Any, op: Any, root: Any) -> Call:
@@ -234,3 +259,24 @@ def allreduce(pair: Any, send: Any, recv: Any, op: Any) -> Call:
     call = _direct(pair, "allreduce", (s.pointer, d.pointer, s.count, s.type, bound.number),
                    [s, d, bound], lambda: _exchange(pair, _whole(pair, s), *_folded(pair, d, op)))
     return call._replace(finish=bound.finish, free=bound.free)
+
+
+def reduce_scatter_block(pair: Any, send: Any, recv: Any, op: Any) -> Call:
+    """Reduce_scatter_block."""
+    s, d = _both(send, recv)
+    same_count(d.count * pair.size, s.count, f"recvbuf, times {pair.size},",
+               f"sendbuf has {s.count} elements")
+    return _exchange(pair, _equal(pair, s, "sendbuf"), *_folded(pair, d, op))
+
+
+def reduce_scatter(pair: Any, send: Any, recv: Any, counts: Any, op: Any) -> Call:
+    """Reduce_scatter. A rank does not know the counts of the other group: it sends its whole buffer
+    to each of its ranks."""
+    s, d = _both(send, recv)
+    if counts is None:
+        raise TypeError("recvcounts is missing: the number of elements of each rank of this group")
+    parts = buffers.parts([send, counts], "recvcounts", False, pair.size)
+    same_count(s.count, sum(parts.counts), "sendbuf", "the sum of recvcounts")
+    at, own = sum(parts.counts[0:pair.rank]), parts.counts[pair.rank]
+    same_count(d.count, own, "recvbuf", "recvcounts of this rank")
+    return _exchange(pair, _whole(pair, s), *_rows(pair, d, op, s.count, slice(at, at + own)))

@@ -137,6 +137,17 @@ class InterGroup(InterObjects):
         """Combines the buffers of the other group, in the order of its ranks."""
         return intercalls.allreduce(self, sendbuf, recvbuf, op)
 
+    def _reduce_scatter_block(self, sendbuf: Any, recvbuf: Any, op: Any = SUM) -> calls.Call:
+        """Combines the buffers of the other group, in the order of its ranks; rank r of this group
+        gets block r. All buffers of both groups have the same number of elements."""
+        return intercalls.reduce_scatter_block(self, sendbuf, recvbuf, op)
+
+    def _reduce_scatter(self, sendbuf: Any, recvbuf: Any, recvcounts: Any = None,
+                        op: Any = SUM) -> calls.Call:
+        """Reduce_scatter_block of blocks of recvcounts elements, one for each rank of this group.
+        Each rank gets the whole buffers of the other group."""
+        return intercalls.reduce_scatter(self, sendbuf, recvbuf, recvcounts, op)
+
     def _gather(self, sendbuf: Any = None, recvbuf: Any = None, root: int = 0) -> calls.Call:
         """Copies the buffers of the other group to the root, in the order of its ranks."""
         return intercalls.gather(self, sendbuf, recvbuf, root)
@@ -171,10 +182,18 @@ class InterGroup(InterObjects):
         """Alltoall of different counts: both buffers are [array, counts] with or without places."""
         return intercalls.alltoallv(self, sendbuf, recvbuf)
 
+    def _alltoallw(self, sendbuf: Any, recvbuf: Any) -> calls.Call:
+        """Sends array i of the list sendbuf to rank i of the other group; array j of recvbuf comes
+        from its rank j. The arrays are those of Group.Alltoallw."""
+        return intercalls.alltoallw(self, sendbuf, recvbuf)
+
     Barrier, Ibarrier, Barrier_init = three_forms(_barrier)
     Bcast, Ibcast, Bcast_init = three_forms(_bcast)
     Reduce, Ireduce, Reduce_init = three_forms(_reduce)
     Allreduce, Iallreduce, Allreduce_init = three_forms(_allreduce)
+    Reduce_scatter_block, Ireduce_scatter_block, Reduce_scatter_block_init = three_forms(
+        _reduce_scatter_block)
+    Reduce_scatter, Ireduce_scatter, Reduce_scatter_init = three_forms(_reduce_scatter)
     Gather, Igather, Gather_init = three_forms(_gather)
     Gatherv, Igatherv, Gatherv_init = three_forms(_gatherv)
     Scatter, Iscatter, Scatter_init = three_forms(_scatter)
@@ -183,6 +202,7 @@ class InterGroup(InterObjects):
     Allgatherv, Iallgatherv, Allgatherv_init = three_forms(_allgatherv)
     Alltoall, Ialltoall, Alltoall_init = three_forms(_alltoall)
     Alltoallv, Ialltoallv, Alltoallv_init = three_forms(_alltoallv)
+    Alltoallw, Ialltoallw, Alltoallw_init = three_forms(_alltoallw)
 
 
 def leaders_meet(local: Group, peer: Group, remote_leader: int, own: np.ndarray,
