@@ -222,8 +222,11 @@ def waitany(requests: Sequence[Request], timeout: Optional[float] = None) -> int
     """Waits until one of the requests is complete, and returns the index of the first such one. Its
     `wait` has the result. TimeoutError: none is complete.
 
-    >>> torus.waitany([job.Ibarrier(), job.Ibarrier()])
-    0
+    >>> first, second = job.Ibarrier(), job.Ibarrier()
+    >>> torus.waitany([first, second]) in (0, 1)
+    True
+    >>> torus.waitall([first, second])
+    [None, None]
     """
     if not requests:
         raise ValueError("waitany has no requests")
