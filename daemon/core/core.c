@@ -494,16 +494,15 @@ static void handle_tree_message(struct td_core *core, uint32_t hop, struct td_me
         handle_message(core, from, m);
 }
 
-/* record_link records that a link has come up or gone down. */
+/* record_link records that a link has come up, and how long it was down, or that it has gone down.
+ * Attempts to connect that fail are no news. */
 static void record_link(struct td_core *core, enum td_trace_kind kind, uint32_t node)
 {
-    if (!core->recorder)
-        return;
-    struct td_trace_event *e = td_recorder_add(core->recorder, kind, core->now);
-    e->world = e->sequence = e->a = e->b = 0;
-    e->group = e->call = 0;
-    e->error = 0;
-    e->subject = node;
+    const struct td_link *link = &core->link[node];
+    bool up = td_link_is_up(link), back = kind == TD_TRACE_LINK_UP && link->daemon && !up;
+    if (kind == TD_TRACE_LINK_UP || up)
+        td_recorder_node(core->recorder, kind, node, core->now,
+                         back ? link->lane->since : core->now, 0);
 }
 
 static void handle_event(struct td_core *core, const struct td_event *e)
@@ -644,6 +643,7 @@ static void note_pause(struct td_core *core, td_time now)
         return;
     core->paused_ns = late;
     core->resumed_at = now;
+    td_recorder_node(core->recorder, TD_TRACE_PAUSED, core->node, now, now - late, 0);
     td_session_resumed(core, late);
     td_client_resumed(core, late);
     bool away = td_epoch_resumed(core, late);

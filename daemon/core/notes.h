@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* notes: what an operator should read of jobs and operations, for the driver's log. A note has
- * facts as fields and the sentence that the ranks read. The driver takes notes after each step.
- * Owns: TD_NOTES_MAX notes. Borrows: nothing.
- * Invariant: notes leave in the order in which they came. Without a free place a note is counted as
- * lost, and no other is overwritten. Pure: no I/O, clock, or globals. */
+/* notes: what an operator should read of jobs, operations and silent nodes, for the driver's log. A
+ * note has facts as fields and the sentence that the ranks read. The driver takes notes after each
+ * step. Owns: TD_NOTES_MAX notes. Borrows: nothing. Invariant: notes leave in the order in which
+ * they came. Without a free place a note is counted as lost, and no other is overwritten. Pure: no
+ * I/O, clock, or globals. */
 #ifndef TD_CORE_NOTES_H
 #define TD_CORE_NOTES_H
 
@@ -16,15 +16,17 @@
 enum { TD_NOTES_MAX = 64, TD_NOTE_NONE = -1 };
 
 enum td_note_kind {
-    TD_NOTE_JOB_FORMED, /* this node has the first group of a job */
-    TD_NOTE_JOB_ENDED,  /* this node has dropped that group */
-    TD_NOTE_RANK_DIED,  /* the process of a rank of this node has ended without leaving */
-    TD_NOTE_FAILED,     /* an operation has ended with an error on this node */
+    TD_NOTE_JOB_FORMED,  /* this node has the first group of a job */
+    TD_NOTE_JOB_ENDED,   /* this node has dropped that group */
+    TD_NOTE_RANK_DIED,   /* the process of a rank of this node has ended without leaving */
+    TD_NOTE_FAILED,      /* an operation has ended with an error on this node */
+    TD_NOTE_NODE_SILENT, /* nothing has come from a node for some heartbeats */
+    TD_NOTE_NODE_HEARD,  /* it is heard again, after a silence that was noted */
     TD_NOTE_KINDS
 };
 
 /* struct td_note: `rank` and `node` are those of the culprit, TD_NOTE_NONE if no single one is
- * known. Ranks are those of the job. */
+ * known. Ranks are those of the job. Notes about nodes have `node` and `age_ns`. */
 struct td_note {
     enum td_note_kind kind;
     char job[TD_NAME_MAX];
@@ -34,7 +36,8 @@ struct td_note {
     uint32_t group;     /* 0: the job's world */
     uint64_t operation; /* FAILED: its number, as ranks count their calls */
     int64_t rank, node;
-    uint64_t age_ns; /* JOB_ENDED: since the job formed; FAILED: since the first rank's call */
+    uint64_t age_ns; /* JOB_ENDED: since the job formed; FAILED: since the first rank's call;
+                        NODE_SILENT, NODE_HEARD: since the last message before */
     td_err error;    /* FAILED; JOB_ENDED: of the first call that failed, or TD_OK */
     /* the sentence of the error, or of the death; JOB_ENDED: of the first death of a rank of this
      * node, if no call has failed; else "" */

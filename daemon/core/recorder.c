@@ -22,6 +22,20 @@ void td_recorder_init(struct td_recorder *r, uint32_t events)
     r->mask = td_recorder_size(events) - 1;
 }
 
+void td_recorder_node(struct td_recorder *r, enum td_trace_kind kind, uint32_t node, td_time now,
+                      td_time since, uint64_t a)
+{
+    if (!r)
+        return;
+    struct td_trace_event *e = td_recorder_add(r, kind, now);
+    e->since = since;
+    e->world = e->sequence = e->b = 0;
+    e->group = e->call = 0;
+    e->error = 0;
+    e->subject = node;
+    e->a = a;
+}
+
 /* ---- flows ---- */
 
 /* record makes an event of a flow, and frees its place. */
@@ -61,7 +75,14 @@ void td_recorder_flush(struct td_recorder *r, const void *owner)
 
 /* ---- failures ---- */
 
-/* copy keeps the latest events of a job. */
+/* concerns returns true if an event is of a job, or of a link or node, which may explain what
+ * happens to the job. */
+static bool concerns(const struct td_trace_event *e, uint64_t world)
+{
+    return e->world == world || e->world == 0;
+}
+
+/* copy keeps the latest events that concern a job. */
 static void copy(struct td_recorder *r, uint64_t world)
 {
     uint64_t size = (uint64_t)r->mask + 1, first = r->next > size ? r->next - size : 1, found = 0;
@@ -69,9 +90,9 @@ static void copy(struct td_recorder *r, uint64_t world)
     if (first + TD_RECORDER_LOOK < r->next)
         first = r->next - TD_RECORDER_LOOK;
     while (from > first && found < TD_RECORDER_BEFORE)
-        found += r->ring[--from & r->mask].world == world;
+        found += concerns(&r->ring[--from & r->mask], world);
     for (; from < r->next; from++)
-        if (r->ring[from & r->mask].world == world)
+        if (concerns(&r->ring[from & r->mask], world))
             r->before[r->kept++ % TD_RECORDER_KEPT] = r->ring[from & r->mask];
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* recorder: the flight recorder of a node: a ring of its latest events, of fixed size. When an
- * operation fails, the latest events of its job are copied to a second ring, so that a busy machine
- * does not overwrite them at once; a new failure takes the place of the oldest.
+ * operation fails, the latest events of its job, and those of links and nodes, are copied to a
+ * second ring, so that a busy machine does not overwrite them at once; a new failure takes the
+ * place of the oldest.
  *
  * Packets are added up per operation, far node and direction: a flow. A flow becomes an event when
  * its operation ends, or when another flow needs its place.
@@ -81,6 +82,9 @@ static inline struct td_trace_event *td_recorder_add(struct td_recorder *r, enum
     return e;
 }
 
+/* td_recorder_node adds an event of no job about a node. NULL: there is no recorder. */
+void td_recorder_node(struct td_recorder *recorder, enum td_trace_kind kind, uint32_t node,
+                      td_time now, td_time since, uint64_t a);
 /* td_recorder_flow returns the flow of an operation to (`out`) or from a node. If it is new,
  * `event` names the operation, and its bytes are zero. */
 struct td_flow *td_recorder_flow(struct td_recorder *recorder, const void *owner, uint32_t node,
@@ -88,7 +92,7 @@ struct td_flow *td_recorder_flow(struct td_recorder *recorder, const void *owner
 /* td_recorder_flush records the flows of an operation, which ends. */
 void td_recorder_flush(struct td_recorder *recorder, const void *owner);
 /* td_recorder_fail keeps the sentence of a failure, whose event was added last, and copies the
- * latest events of its job. */
+ * latest events of its job, and those of links and nodes. */
 void td_recorder_fail(struct td_recorder *recorder, const struct td_trace_event *event,
                       const char *text);
 

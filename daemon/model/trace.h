@@ -15,7 +15,8 @@ enum td_trace_kind {
     TD_TRACE_COMPLETE, /* all ranks of this node and of those below have called */
     TD_TRACE_AGAIN,    /* the nodes announce once more: scratch memory, or counts by rank */
     TD_TRACE_RELEASE,  /* the gate has opened. subject: the rank that called last; since: the first
-                          call on this node */
+                          call on this node; a: the node whose silence has delayed that call, plus
+                          1, 0: none; b: by how many ns, until now */
     TD_TRACE_STEPS_BEGIN, /* the first step of a family has begun. subject: family; a: steps; b:
                              enum td_step_kind */
     TD_TRACE_STEPS_END,   /* all of its steps are done */
@@ -29,10 +30,18 @@ enum td_trace_kind {
     TD_TRACE_DIED,    /* a rank of this node has ended without leaving its job. subject: rank; a: 1:
                          after a call of it had failed; more: so many ns had this daemon not run just
                          before, and the rank may have given it up; b: pid */
-    TD_TRACE_LINK_UP, /* of no job. subject: node */
+    TD_TRACE_LINK_UP, /* of no job, as are the following. subject: node; since: it went down */
     TD_TRACE_LINK_DOWN,
-    TD_TRACE_CLOCK, /* of no ring: the answer to a question. a: number of the next event, b: size
-                       of the ring */
+    TD_TRACE_CLOCK,  /* of no ring: the answer to a question. a: number of the next event, b: size
+                        of the ring */
+    TD_TRACE_SILENT, /* no message has come from a node since the time `since`. subject: node */
+    TD_TRACE_HEARD,  /* a message has come again. subject, since: as in SILENT */
+    TD_TRACE_NODE_LOST, /* the session with a node has ended. subject: node; since: its last
+                           message; a: 1: it was stopped by its operator */
+    TD_TRACE_RESTARTED, /* another daemon runs on a node. subject: node; a: 1: no goodbye came from
+                           the earlier one */
+    TD_TRACE_PAUSED,    /* this daemon did not run. subject: this node; since: the last moment at
+                           which it did */
     TD_TRACE_KINDS
 };
 #define TD_TRACE_NOBODY UINT32_MAX

@@ -119,6 +119,26 @@ static void a_failure_keeps_the_events_of_its_job(void **state)
     free(r);
 }
 
+/* A link that went down may be why the operation failed. */
+static void a_failure_keeps_the_events_of_nodes(void **state)
+{
+    (void)state;
+    struct td_recorder *r = recorder();
+    add(r, OTHER, 1);
+    td_recorder_node(r, TD_TRACE_SILENT, 5, 3, 2, 0);
+    add(r, JOB, 4);
+    struct td_trace_event *e = td_recorder_add(r, TD_TRACE_FAILED, 5);
+    e->world = JOB;
+    td_recorder_fail(r, e, "node 5 is silent");
+    assert_int_equal(r->kept, 3);
+    assert_int_equal(r->before[0].kind, TD_TRACE_SILENT);
+    assert_int_equal(r->before[0].subject, 5);
+    assert_int_equal(r->before[0].since, 2);
+    assert_int_equal(r->before[0].at, 3);
+    td_recorder_node(NULL, TD_TRACE_SILENT, 5, 3, 2, 0); /* without a recorder: nothing */
+    free(r);
+}
+
 static void numbers_of_an_event_come_back(void **state)
 {
     (void)state;
@@ -151,6 +171,7 @@ int main(void)
         cmocka_unit_test(packets_of_a_flow_are_one_event),
         cmocka_unit_test(crowded_flows_add_up),
         cmocka_unit_test(a_failure_keeps_the_events_of_its_job),
+        cmocka_unit_test(a_failure_keeps_the_events_of_nodes),
         cmocka_unit_test(numbers_of_an_event_come_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@
 #include "core/membership/waits.h"
 #include "core/net/health.h"
 #include "core/net/link.h"
+#include "core/recorder.h"
 
 enum { NODES = 3 };
 static const uint64_t SECOND = 1000000000;
@@ -33,9 +34,14 @@ static void hear(uint32_t nodes, uint64_t ns)
     }
 }
 
+static void record_events(struct td_settings *s)
+{
+    s->trace_events = 64;
+}
+
 static void begin(uint32_t at)
 {
-    node_begin("3", at, NULL);
+    node_begin("3", at, record_events);
     for (uint32_t n = 0; n < NODES; n++)
         if (n != at)
             step(&(struct td_event){.kind = TD_EVENT_LINK_UP,
@@ -109,6 +115,12 @@ static void the_silence_of_a_node_is_charged_to_the_node(void **state)
     const struct td_message *m = node_sent_to(1, TD_MESSAGE_RELEASE);
     assert_int_equal(m->u.release.silent_node, 2 + 1);
     expect_about(m->u.release.silent_ns, 3 * SECOND);
+    const struct td_recorder *r = node.core->recorder;
+    uint64_t last = r->next - 1;
+    while (r->ring[last & r->mask].kind != TD_TRACE_RELEASE)
+        last--;
+    assert_int_equal(r->ring[last & r->mask].a, 2 + 1);
+    expect_about(r->ring[last & r->mask].b, 3 * SECOND);
     node_end();
 }
 

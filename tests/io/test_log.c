@@ -179,6 +179,36 @@ static void the_line_of_an_error_names_the_call_that_failed(void **state)
     td_log_journal(NULL);
 }
 
+/* The line has the time of the day at which the silence began. */
+static void the_lines_of_a_silence_name_the_node_and_the_time(void **state)
+{
+    static struct td_events events;
+    struct td_note note = {
+        .kind = TD_NOTE_NODE_SILENT, .rank = -1, .node = 2, .age_ns = 2012345678};
+    char since[32];
+    (void)state;
+    begin_journal();
+    td_events_note(&events, 1, &note, 0);
+    read_entry();
+    const char *line = strstr(entry, "MESSAGE=node 2 has been silent for 2.012 s, since ");
+    assert_non_null(line);
+    assert_int_equal(
+        sscanf(line, "MESSAGE=node 2 has been silent for 2.012 s, since %31[0-9:.]", since), 1);
+    assert_int_equal(strlen(since), strlen("14:05:11.123:"));
+    assert_non_null(strstr(entry, "\nNODE=2\n"));
+    assert_null(strstr(entry, "\nJOB="));
+    assert_null(strstr(entry, "\nRANK="));
+    note.kind = TD_NOTE_NODE_HEARD;
+    note.age_ns = 12345678901;
+    td_events_note(&events, 2, &note, 0);
+    read_entry();
+    assert_non_null(
+        strstr(entry, "MESSAGE=node 2 is heard again: it was silent for 12.345 s, since "));
+    assert_non_null(strstr(entry, "\nNODE=2\n"));
+    end_journal();
+    td_log_journal(NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -187,6 +217,7 @@ int main(void)
         cmocka_unit_test(an_entry_has_the_fields_of_its_line),
         cmocka_unit_test(a_journal_gets_the_fields),
         cmocka_unit_test(the_line_of_an_error_names_the_call_that_failed),
+        cmocka_unit_test(the_lines_of_a_silence_name_the_node_and_the_time),
     };
     td_log_init(TD_LOG_INFO, "test");
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -71,6 +71,19 @@ class Log(unittest.TestCase):
         self.daemon(1)
         self.wait(0, "link to node 1 is up again: its daemon was started again$")
 
+    def test_a_silence_has_a_line_and_its_end_too(self):
+        self.daemon(0)
+        second = self.daemon(1)
+        self.wait(0, "link to node 1 is (up|established)$")
+        second.send_signal(signal.SIGSTOP)
+        try:
+            self.wait(0, r"node 1 has been silent for \d+\.\d{3} s, since \d\d:\d\d:\d\d\.\d{3}: its daemon does not run, or ")
+            self.assertNotIn("heard again", self.log(0))
+        finally:
+            second.send_signal(signal.SIGCONT)
+        self.wait(0, r"node 1 is heard again: it was silent for \d+\.\d{3} s, since \d\d:\d\d:\d\d\.\d{3}$")
+        self.wait(1, r"this daemon did not run for \d")
+
     def test_questions_about_a_dead_node_leave_no_line(self):
         self.daemon(0)
         second = self.daemon(1)

@@ -379,6 +379,11 @@ static void put(struct maker *k, event e)
     case TD_TRACE_LINK_DOWN:
         put_link(k, e);
         return;
+    case TD_TRACE_SILENT:
+    case TD_TRACE_HEARD:
+    case TD_TRACE_NODE_LOST:
+    case TD_TRACE_RESTARTED:
+    case TD_TRACE_PAUSED:
     case TD_TRACE_DONE:
     case TD_TRACE_CLOCK:
     case TD_TRACE_KINDS:

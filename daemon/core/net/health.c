@@ -4,12 +4,13 @@
  * replace each other, so a lost or late one does no harm. */
 #include <string.h>
 
+#include "core/recorder.h"
 #include "fabric.h"
 #include "goodbye.h"
 #include "health.h"
 #include "session.h"
 
-enum { RELAYED_SILENCES = 3 };
+enum { RELAYED_SILENCES = 3, NOTED_BEATS = 4 /* a silence of so many heartbeats is logged */ };
 
 /* stopped_of returns the second half of a neighbour's news: the nodes that have said goodbye. */
 static uint8_t *stopped_of(const struct td_core *core, const struct td_link *neighbour)
@@ -105,6 +106,50 @@ bool td_health_add(struct td_core *core, struct td_link *link)
     return link->news != NULL;
 }
 
+/* ---- silence ---- */
+
+static void note(struct td_core *core, enum td_note_kind kind, uint32_t node, td_time ns)
+{
+    struct td_note *note = td_notes_add(core->notes, kind);
+    if (!note)
+        return;
+    note->node = node;
+    note->age_ns = ns;
+}
+
+/* tell_silence records that a node is silent, once, and tells the log when that has lasted for
+ * long. */
+static void tell_silence(struct td_core *core, struct td_link *link)
+{
+    td_time quiet = td_health_silence(core, link->node);
+    struct td_silence *s = &core->health->silence[link->node];
+    if (quiet && !link->silent) {
+        link->silent = true;
+        s->since = link->heard_at;
+        s->noted = false;
+        td_recorder_node(core->recorder, TD_TRACE_SILENT, link->node, core->now, s->since, 0);
+    }
+    if (s->noted || quiet < NOTED_BEATS * (td_time)core->settings.heartbeat_ns)
+        return;
+    s->noted = true;
+    note(core, TD_NOTE_NODE_SILENT, link->node, core->now - s->since);
+}
+
+/* tell_heard records the end of a silence that began at `since`, and tells the log if that has its
+ * beginning. */
+static void tell_heard(struct td_core *core, struct td_link *link, td_time since)
+{
+    struct td_silence *s = &core->health->silence[link->node];
+    if (link->silent)
+        since = s->since;
+    td_recorder_node(core->recorder, TD_TRACE_HEARD, link->node, core->now, since, 0);
+    if (link->silent && s->noted)
+        note(core, TD_NOTE_NODE_HEARD, link->node, core->now - since);
+    link->silent = s->noted = false;
+}
+
+/* ---- heartbeats ---- */
+
 void td_health_begin(struct td_core *core)
 {
     core->health->beat_at = core->now + (uint64_t)core->settings.heartbeat_ns;
@@ -139,6 +184,7 @@ void td_health_tick(struct td_core *core)
             beat(core, link);
         if (!link->neighbour && link->watches == 0)
             continue;
+        tell_silence(core, link);
         /* The neighbours of a silent node notice it, and routes change. Other nodes may be silent
          * on the next routes, too. */
         if (quiet > (uint64_t)silence * (link->relayed ? RELAYED_SILENCES : 1))
@@ -213,13 +259,18 @@ static void note_silence(struct td_core *core, const struct td_link *link, td_ti
 {
     struct td_silence *s = &core->health->silence[link->node];
     bool goes_on = s->to && from <= s->to + (td_time)core->settings.heartbeat_ns;
-    *s = (struct td_silence){.from = goes_on ? s->from : from, .to = core->now};
+    s->from = goes_on ? s->from : from;
+    s->to = core->now;
 }
 
 void td_health_hear(struct td_core *core, struct td_link *link)
 {
-    if (core->now - link->heard_at > silent_after(core) && link->heard_at && owes(link))
+    bool missed = core->now - link->heard_at > silent_after(core) && link->heard_at && owes(link);
+    if (missed)
         note_silence(core, link, link->heard_at);
+    /* a node that is not a neighbour may not know yet, or any more, that something here needs it */
+    if (link->silent || (missed && link->neighbour))
+        tell_heard(core, link, link->heard_at);
     link->heard_at = core->now;
 }
 
@@ -228,6 +279,8 @@ void td_health_hear_up(struct td_core *core, struct td_link *link)
     td_time since = owes(link) ? link->heard_at : link->lane->since;
     if (link->daemon && since)
         note_silence(core, link, since);
+    if (link->silent)
+        tell_heard(core, link, since);
     link->heard_at = core->now;
 }
 

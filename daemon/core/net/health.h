@@ -8,10 +8,12 @@
 
 #include "link.h"
 
-/* struct td_silence: the latest silence of a node that has ended: no message of it came, although
- * heartbeats were due, or its link was down. Both are 0 if it never was silent. */
+/* struct td_silence: from, to: the latest silence of a node that has ended: no message of it came,
+ * although heartbeats were due, or its link was down. Both are 0 if it never was silent. since: the
+ * begin of the one that is recorded (`silent` of its link) and goes on. */
 struct td_silence {
-    td_time from, to;
+    td_time from, to, since;
+    bool noted; /* that one is in the log */
 };
 
 struct td_health {

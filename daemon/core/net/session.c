@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/recorder.h"
 #include "early.h"
 #include "inflight.h"
 #include "link.h"
@@ -252,6 +253,9 @@ static void lose_daemon(struct td_core *core, struct td_link *link, uint64_t inc
 {
     struct td_lane *lane = link->lane;
     td_goodbye_restarted(core, link->node);
+    if (link->daemon)
+        td_recorder_node(core->recorder, TD_TRACE_RESTARTED, link->node, core->now, core->now,
+                         core->goodbyes->of[link->node].died);
     bool needed = !drop_sent(core, link, incarnation);
     if (!needed || !core->fabric->keeps_packets)
         lane->acknowledged = lane->sent;
@@ -265,8 +269,17 @@ static void lose_daemon(struct td_core *core, struct td_link *link, uint64_t inc
         td_core_notices.node_back(core, link->node);
 }
 
+/* record_loss tells the flight recorder that a node is given up, unless it was before. */
+static void record_loss(struct td_core *core, const struct td_link *link)
+{
+    if (link->daemon && !td_link_is_given_up(link))
+        td_recorder_node(core->recorder, TD_TRACE_NODE_LOST, link->node, core->now, link->heard_at,
+                         td_goodbye_was_said(core, link->node));
+}
+
 static void lose(struct td_core *core, struct td_link *link, const char *text)
 {
+    record_loss(core, link);
     renew(core, link);
     td_link_transition(link, TD_LINK_LOSE_SESSION);
     td_core_notices.node_lost(core, link->node, text);
@@ -279,6 +292,7 @@ static void lose(struct td_core *core, struct td_link *link, const char *text)
 /* lose_unreachable gives up a relayed link that has had no route for too long. */
 static void lose_unreachable(struct td_core *core, struct td_link *link)
 {
+    record_loss(core, link);
     td_link_transition(link, TD_LINK_LOSE_ROUTE);
     snprintf(link->text, TD_LINK_TEXT_MAX, "it is unreachable: its torus neighbours have lost it");
     lose(core, link, link->text);

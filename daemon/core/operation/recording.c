@@ -85,7 +85,11 @@ void td_recording_release(struct td_core *core, const struct td_operation *o)
     if (o->last)
         last = td_communicator_job_rank(o->communicator, o->last - 1);
     record(core, o, TD_TRACE_RELEASE,
-           (struct td_trace_event){.call = call_of(o), .subject = last, .since = o->started_at});
+           (struct td_trace_event){.call = call_of(o),
+                                   .subject = last,
+                                   .since = o->started_at,
+                                   .a = o->silent_node,
+                                   .b = o->silent_ns});
 }
 
 void td_recording_steps(struct td_core *core, const struct td_operation *o, enum td_trace_kind kind,

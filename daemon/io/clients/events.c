@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/hash.h"
 
@@ -32,6 +33,19 @@ static const char *print_seconds(uint64_t ns, char *text, size_t bytes)
 {
     snprintf(text, bytes, "%llu.%03llu s", (unsigned long long)(ns / 1000000000),
              (unsigned long long)(ns / 1000000 % 1000));
+    return text;
+}
+
+/* print_moment writes the local time of `ns` ago as 14:05:11.123. */
+static const char *print_moment(uint64_t ns, char *text, size_t bytes)
+{
+    struct timespec now;
+    struct tm tm;
+    clock_gettime(CLOCK_REALTIME, &now);
+    int64_t at = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - (int64_t)ns;
+    time_t seconds = (time_t)(at / 1000000000);
+    size_t length = localtime_r(&seconds, &tm) ? strftime(text, bytes, "%T", &tm) : 0;
+    snprintf(text + length, bytes - length, ".%03d", (int)(at / 1000000 % 1000));
     return text;
 }
 
@@ -70,6 +84,25 @@ static void note_end(struct td_events *e, uint64_t now_ns, const struct td_note 
                           n->job, (unsigned long long)n->uid, time, n->text);
 }
 
+/* note_silence logs that a node has been silent for some time, or is heard again. */
+static void note_silence(struct td_events *e, uint64_t now_ns, const struct td_note *n)
+{
+    struct td_log_fields f = td_log_no_fields;
+    char time[32], moment[32];
+    f.node = n->node;
+    print_seconds(n->age_ns, time, sizeof time);
+    print_moment(n->age_ns, moment, sizeof moment);
+    if (n->kind == TD_NOTE_NODE_SILENT)
+        td_log_rated_with(&e->silences, now_ns, TD_LOG_INFO, &f,
+                          "node %lld has been silent for %s, since %s: its daemon does not run, or "
+                          "the network to it is cut; calls that need it wait",
+                          (long long)n->node, time, moment);
+    else
+        td_log_rated_with(&e->silences, now_ns, TD_LOG_INFO, &f,
+                          "node %lld is heard again: it was silent for %s, since %s",
+                          (long long)n->node, time, moment);
+}
+
 void td_events_note(struct td_events *e, uint64_t now_ns, const struct td_note *n, uint64_t lost)
 {
     struct td_log_fields f = {.job = n->job,
@@ -79,7 +112,9 @@ void td_events_note(struct td_events *e, uint64_t now_ns, const struct td_note *
                               .operation =
                                   n->kind == TD_NOTE_FAILED ? (int64_t)n->operation : TD_NOTE_NONE,
                               .node = n->node};
-    if (n->kind == TD_NOTE_JOB_FORMED) {
+    if (n->kind == TD_NOTE_NODE_SILENT || n->kind == TD_NOTE_NODE_HEARD) {
+        note_silence(e, now_ns, n);
+    } else if (n->kind == TD_NOTE_JOB_FORMED) {
         td_log_rated_with(&e->jobs, now_ns, TD_LOG_INFO, &f,
                           "job %s of user %llu formed: %u rank%s", n->job,
                           (unsigned long long)n->uid, n->size, n->size == 1 ? "" : "s");
@@ -130,6 +165,7 @@ void td_events_tick(struct td_events *e, uint64_t now_ns)
     td_log_rate_tick(&e->deaths, now_ns, TD_LOG_INFO, "ranks that died");
     td_log_rate_tick(&e->failures, now_ns, TD_LOG_INFO, "operations that failed");
     td_log_rate_tick(&e->replies, now_ns, TD_LOG_INFO, "calls that failed");
+    td_log_rate_tick(&e->silences, now_ns, TD_LOG_INFO, "nodes that were silent or heard again");
 }
 
 void td_events_end(const struct td_events *e)
@@ -138,4 +174,5 @@ void td_events_end(const struct td_events *e)
     td_log_rate_end(&e->deaths, TD_LOG_INFO, "ranks that died");
     td_log_rate_end(&e->failures, TD_LOG_INFO, "operations that failed");
     td_log_rate_end(&e->replies, TD_LOG_INFO, "calls that failed");
+    td_log_rate_end(&e->silences, TD_LOG_INFO, "nodes that were silent or heard again");
 }

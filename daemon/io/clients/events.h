@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* events: what the log says of jobs: which formed and ended here, which ranks died, and which
- * operations failed, with the sentence that names the culprit. The core notes these (core/notes.h).
- * Calls that fail without an operation (a join that timed out, a call of a group that is broken)
- * are read off the replies; a sentence that was logged is not logged again for each rank that gets
- * it. Owns: the hashes of the last sentences. */
+ * operations failed, with the sentence that names the culprit; and which nodes were silent. The
+ * core notes these (core/notes.h). Calls that fail without an operation (a join that timed out, a
+ * call of a group that is broken) are read off the replies; a sentence that was logged is not
+ * logged again for each rank that gets it. Owns: the hashes of the last sentences. */
 #ifndef TD_IO_CLIENTS_EVENTS_H
 #define TD_IO_CLIENTS_EVENTS_H
 
@@ -18,7 +18,7 @@ struct td_events {
     uint64_t line[TD_EVENTS_KEPT]; /* hashes of the last sentences */
     uint64_t at_ns[TD_EVENTS_KEPT];
     uint32_t next;
-    struct td_log_rate jobs, deaths, failures, replies;
+    struct td_log_rate jobs, deaths, failures, replies, silences;
 };
 
 /* td_events_error_name returns the name of an error, as in torus/torus.h without its beginning;
