@@ -149,6 +149,10 @@ static void list_jobs(struct td_page *p)
         set_gone(p, j, row);
         if (!j->instance)
             set_forming(p, row, j->begun_at);
+        for (const struct td_join *o = core->joins->first; o; o = o->next) /* before a succession */
+            if (!j->instance && o->uid == j->uid && o->size == j->size &&
+                strcmp(o->name, j->name) == 0)
+                set_forming(p, row, o->asked_at);
         for (uint32_t i = 0; i < j->joined; i++) {
             uint32_t rank = j->instance ? j->entry[i].rank : j->entry[i].asked;
             if (j->entry[i].gone)

@@ -624,9 +624,24 @@ static void the_registry_notes_the_node_that_a_job_has_lost(void **state)
     node_end();
 }
 
+static void the_next_registry_knows_since_when_a_process_here_has_waited(void **state)
+{
+    (void)state;
+    node_begin("4", 1, NULL);
+    joins_request(NODE_CLIENT, 3, -1);
+    node_pass(NULL, 2 * (uint64_t)SECOND);
+    assert_null(node.core->registry->jobs);
+    lose(0);
+    node_pass(NULL, 2 * (uint64_t)SECOND);
+    assert_non_null(node.core->registry->jobs);
+    assert_true(forming_ns() >= 4 * (uint64_t)SECOND);
+    node_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_next_registry_knows_since_when_a_process_here_has_waited),
         cmocka_unit_test(the_registry_notes_the_node_that_a_job_has_lost),
         cmocka_unit_test(a_node_without_memory_takes_its_joins_back),
         cmocka_unit_test(only_the_registry_refuses_a_join),

@@ -251,6 +251,37 @@ class Operations(unittest.TestCase):
                               timeout=DEADLINE_S)
         self.assertEqual(done.returncode, 0, done.stderr)
 
+    def test_why_tells_of_a_job_that_forms_and_of_the_one_before_it(self):
+        done = subprocess.run([CTL, "emulate", "1x2", "--ranks", "1", "--", "sh", "-c", f"""
+            join() {{ TORUS_JOB=long TORUS_RANK=$1 TORUS_SIZE=4 {CALLER} </dev/null >&- 2>&- & }}
+            forms() {{ until {CTL} ops | grep -q 'job long .* is forming'; do sleep 0.1; done; }}
+            join 2; forms
+            for options in 'why long' 'why' 'stragglers long' 'why long --json' 'jobs'; do
+                {CTL} $options; echo; echo =====; done
+            join 0; join 1; join 3; wait; join 2; forms
+            {CTL} why long; echo =====; {CTL} why long --json"""], capture_output=True, text=True,
+                              timeout=DEADLINE_S)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        *texts, jobs, both, after = re.sub(r"(?m)^\[0\] ", "", done.stdout).split("=====\n")
+        *texts, as_json = texts
+        for text in texts:
+            self.assertRegex(text, r"^job long of user \d+ is forming: 1 of 4 ranks have joined\n"
+                                   r"  waiting   for \S+, since \d\d:\d\d:\d\d\n  missing   0-1,3\n"
+                                   r"  joined    rank 2 on node 0, process \d+, caller\n"
+                                   r"  check     .*TORUS_JOB=long, TORUS_SIZE=4")
+        record = json.loads(as_json)
+        self.assertEqual((record["job"], record["size"], record["formed_ns"], record["stragglers"]), ("long", 4, 0, []))
+        forming = record["forming"]
+        self.assertEqual((forming["joined"], forming["missing"], [p["rank"] for p in forming["processes"]]),
+                         (1, [0, 1, 3], [2]))
+        self.assertGreater(forming["forming_ns"], 0)
+        self.assertIn("ranks 0-1,3 have not joined", jobs)
+        self.assertRegex(both, r"^job long of user \d+ is forming: (.*\n)+\nthe job of this name before it:\n"
+                               r"job long of user \d+: 4 ranks, formed .*; ended ")
+        record = json.loads(after)
+        self.assertEqual((record["error"], record["forming"]["joined"]), (0, 1))
+        self.assertGreater(record["formed_ns"], record["forming"]["forming_ns"])
+
     def test_a_job_that_has_lost_a_node_is_broken_and_not_forming(self):
         process = subprocess.Popen([CTL, "emulate", "1x4", "--ranks", "3", "--", "sh", "-c", f"""
             [ $TORUS_RANK = 0 ] && exec {CALLER}

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "collect.h"
+#include "forming.h"
 #include "groups.h"
 #include "inspect.h"
 #include "present.h"
@@ -82,36 +83,12 @@ static void print_operation(const json_t *o)
     print_processes(json_object_get(o, "processes"));
 }
 
-/* take_forming moves the jobs that wait for ranks to a list of their own. */
-static json_t *take_forming(const json_t *jobs, const json_t *groups)
-{
-    json_t *forming = json_array();
-    for (size_t i = 0; i < json_array_size(jobs); i++) {
-        json_t *j = json_array_get(jobs, i);
-        json_object_del(j, "at");
-        if (ins_is_forming(jobs, groups, j))
-            json_array_append(forming, j);
-    }
-    return forming;
-}
-
-static void print_forming(const json_t *forming)
-{
-    for (size_t i = 0; i < json_array_size(forming); i++) {
-        const json_t *j = json_array_get(forming, i);
-        char missing[256];
-        ins_missing_ranks(missing, sizeof missing, j);
-        printf("\njob %s of user %lld is forming: %lld of %lld ranks have joined\n  missing   %s\n",
-               ins_string(j, "name"), (long long)ins_number(j, "uid"),
-               (long long)ins_number(j, "joined"), (long long)ins_number(j, "size"), missing);
-    }
-}
-
 static void print_ops(struct ins_machine *m, json_t *all, bool as_json)
 {
     json_t *operations = json_object_get(all, "operations");
     size_t count = json_array_size(operations);
-    json_t *groups = ins_groups(m), *forming = take_forming(json_object_get(all, "jobs"), groups);
+    json_t *groups = ins_groups(m), *forming = ins_forming(json_object_get(all, "jobs"), groups,
+                                                           json_object_get(all, "clients"));
     json_decref(groups);
     ins_add_processes(operations, json_object_get(all, "clients"));
     finish(operations, torus_node(m->c));
@@ -134,7 +111,10 @@ static void print_ops(struct ins_machine *m, json_t *all, bool as_json)
     ins_machine_print_silent(m);
     for (size_t i = 0; i < count; i++)
         print_operation(json_array_get(operations, i));
-    print_forming(forming);
+    for (size_t i = 0; i < json_array_size(forming); i++) {
+        putchar('\n');
+        ins_forming_print(json_array_get(forming, i));
+    }
     json_decref(forming);
 }
 

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "collect.h"
+#include "forming.h"
+#include "groups.h"
 #include "inspect.h"
 #include "merge.h"
 #include "model/call.h"
@@ -263,55 +265,105 @@ static json_t *latest(const json_t *rows, const char *job)
     return best;
 }
 
-/* add_present adds the calls in flight: "in_flight". It returns false if the daemon is lost. */
-static bool add_present(struct ins_machine *m, json_t *record)
+/* struct facts: what the nodes say. */
+struct facts {
+    json_t *rows;    /* of the records */
+    json_t *all;     /* the state of the machine (collect.h) */
+    json_t *forming; /* the jobs that wait for ranks (forming.h) */
+};
+
+/* ask asks the nodes. It returns false if the daemon is lost. */
+static bool ask(struct ins_machine *m, struct facts *f)
 {
-    json_t *all = ins_number(record, "ended_ns") ? json_object() : ins_collect(m);
-    if (all)
-        json_object_set_new(
-            record, "in_flight",
-            ins_present(m, all, ins_string(record, "job"), ins_number(record, "instance")));
-    json_decref(all);
-    return all != NULL;
+    json_t *groups = NULL;
+    *f = (struct facts){.rows = ins_machine_rows(m, TD_STATUS_WAITS, row_json)};
+    f->all = f->rows ? ins_collect(m) : NULL;
+    groups = f->all ? ins_groups(m) : NULL;
+    f->forming = groups ? ins_forming(json_object_get(f->all, "jobs"), groups,
+                                      json_object_get(f->all, "clients"))
+                        : NULL;
+    json_decref(groups);
+    return f->forming != NULL;
+}
+
+static void facts_free(struct facts *f)
+{
+    json_decref(f->rows);
+    json_decref(f->all);
+    json_decref(f->forming);
+}
+
+/* blank_of returns the record of a job that has not formed: no node has one. */
+static json_t *blank_of(const json_t *forming)
+{
+    return json_pack("{s:O s:O s:O s:i s:i s:i s:i s:i s:s s:i s:[] s:[] s:[] s:[] s:[]}", "job",
+                     json_object_get(forming, "name"), "uid", json_object_get(forming, "uid"),
+                     "size", json_object_get(forming, "size"), "formed_ns", 0, "ended_ns", 0,
+                     "waited_ns", 0, "calls", 0, "error", 0, "text", "", "failed_ns", 0,
+                     "stragglers", "silences", "in_flight", "named", "restarted");
+}
+
+/* fill adds to the merged record of a job what the ranks waited for, and wait for now. */
+static void fill(struct ins_machine *m, json_t *record, const struct facts *f)
+{
+    ins_merge_record(record, f->rows);
+    json_object_set_new(
+        record, "in_flight",
+        ins_number(record, "ended_ns")
+            ? json_array()
+            : ins_present(m, f->all, ins_string(record, "job"), ins_number(record, "instance")));
+    sum_up(record, f->rows);
+    add_silences(record, f->rows);
+    name_ranks(m, record, f->rows);
+}
+
+/* choose returns the record of the job of that name (NULL: of any) that formed or began to form
+ * last, with the job that forms as "forming", or null; NULL: there is none. */
+static json_t *choose(struct ins_machine *m, const struct facts *f, const char *job)
+{
+    json_t *record = latest(f->rows, job), *forming = ins_forming_latest(f->forming, job);
+    if (!job && record && forming) { /* of two jobs, the later one */
+        bool formed_later = ins_number(record, "formed_ns") < ins_number(forming, "forming_ns");
+        record = formed_later ? record : NULL;
+        forming = formed_later ? NULL : forming;
+    }
+    if (record) {
+        fill(m, record, f);
+        json_incref(record);
+    } else if (forming) {
+        record = blank_of(forming);
+    }
+    if (record)
+        json_object_set(record, "forming", forming ? forming : json_null());
+    return record;
 }
 
 json_t *ins_record(struct ins_machine *m, const char *command, const char *job)
 {
+    static const char *const only_merge[] = {"died_ns",        "died_rank", "died_pid",
+                                             "died_paused_ns", "instance",  "at"};
     json_int_t now = ins_unix_ns(); /* nodes answer at once; the wait for silent ones comes after */
-    json_t *rows = ins_machine_rows(m, TD_STATUS_WAITS, row_json);
-    json_t *record = rows ? latest(rows, job) : NULL;
-    if (record)
-        ins_merge_record(record, rows);
-    if (record && !add_present(m, record)) {
-        json_decref(rows);
-        rows = record = NULL;
-    }
+    struct facts f;
+    bool asked = ask(m, &f);
+    json_t *record = asked ? choose(m, &f, job) : NULL;
     if (record) {
         ins_add_silence(m);
-        sum_up(record, rows);
-        add_silences(record, rows);
-        name_ranks(m, record, rows);
         json_object_set_new(record, "version", json_integer(1));
         json_object_set_new(record, "unix_ns", json_integer(now));
         json_object_set_new(record, "node", json_integer(torus_node(m->c)));
         json_object_set(record, "silent", m->silent);
         if (!json_object_get(record, "death"))
             json_object_set_new(record, "death", json_null());
-        json_object_del(record, "died_ns");
-        json_object_del(record, "died_rank");
-        json_object_del(record, "died_pid");
-        json_object_del(record, "died_paused_ns");
-        json_object_del(record, "instance");
-        json_object_del(record, "at");
-        json_incref(record);
-    } else if (!rows) {
+        for (size_t i = 0; i < sizeof only_merge / sizeof only_merge[0]; i++)
+            json_object_del(record, only_merge[i]);
+    } else if (!asked) {
         fprintf(stderr, "torusctl %s: %s\n", command, ctl_error(m->c));
     } else if (job) {
         fprintf(stderr, "torusctl %s: no node has a record of a job %s of yours\n", command, job);
     } else {
         fprintf(stderr, "torusctl %s: no node has a record of a job of yours\n", command);
     }
-    json_decref(rows);
+    facts_free(&f);
     return record;
 }
 
@@ -402,6 +454,19 @@ void ins_record_print_restarts(const json_t *record)
     }
 }
 
+/* print prints a record for people: first the job that forms, then the one that has formed. */
+static void print(const json_t *record, ins_record_fn *show)
+{
+    const json_t *forming = json_object_get(record, "forming");
+    bool formed = ins_number(record, "formed_ns") != 0;
+    if (json_is_object(forming))
+        ins_forming_print(forming);
+    if (json_is_object(forming) && formed)
+        puts("\nthe job of this name before it:");
+    if (formed)
+        show(record);
+}
+
 int ins_record_run(int argc, char **argv, ins_record_fn *show)
 {
     const char *job = NULL;
@@ -420,7 +485,7 @@ int ins_record_run(int argc, char **argv, ins_record_fn *show)
         if (record && o.as_json)
             ins_print(record);
         else if (record)
-            show(record);
+            print(record, show);
         if (!o.as_json)
             ins_machine_print_silent(&m);
         code = record ? EXIT_WELL : EXIT_FAILED;

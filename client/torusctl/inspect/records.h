@@ -9,8 +9,9 @@
 #include "machine.h"
 
 /* ins_record returns the record of the job of that name (NULL: of any) that formed last, merged
- * from the records of all nodes. Without a record it prints an error of the command and returns
- * NULL. The caller owns the record. */
+ * from the records of all nodes. A job that forms is its "forming"; if none of this name has formed
+ * before, the rest of the record is empty. Without a record it prints an error of the command and
+ * returns NULL. The caller owns the record. */
 json_t *ins_record(struct ins_machine *m, const char *command, const char *job);
 /* ins_record_print_job prints the job, and when it formed and ended; ins_record_print_failure its
  * first failure, if there was one. */

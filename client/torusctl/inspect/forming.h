@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* forming: the jobs that wait for ranks. */
+#ifndef TORUSCTL_INSPECT_FORMING_H
+#define TORUSCTL_INSPECT_FORMING_H
+
+#include <jansson.h>
+
+/* ins_forming returns those of the jobs that wait for ranks, with the processes that have joined,
+ * "processes" [{rank (-1: any), node, pid, program}]. `groups`: groups.h. The caller owns the list.
+ */
+json_t *ins_forming(const json_t *jobs, const json_t *groups, const json_t *clients);
+/* ins_forming_latest returns the job of a name (NULL: of any) in that list whose first process
+ * joined last, or NULL. */
+json_t *ins_forming_latest(const json_t *forming, const char *name);
+/* ins_forming_print prints since when a job forms, which ranks are missing, and what to check. */
+void ins_forming_print(const json_t *job);
+
+#endif
