@@ -414,6 +414,9 @@ static void record_row(struct td_page *p, const struct td_waits_job *j)
                                .died_rank = j->died_rank,
                                .died_pid = j->died_pid,
                                .died_paused_ns = j->died_paused_ns};
+    if (p->core->options.topology.nodes <= TD_GROUP_NODES_MAX)
+        row->u.record.nodes =
+            (struct td_bitmap){j->nodes, td_bit_bytes(p->core->options.topology.nodes)};
 }
 
 static void wait_row(struct td_page *p, uint64_t instance, const struct td_wait *w)

@@ -13,7 +13,7 @@ static uint32_t row_bytes(const struct td_status_row *row)
     if (row->kind == TD_ROW_PEER)
         text = strlen(row->u.peer.endpoint) + strlen(row->u.peer.error);
     else if (row->kind == TD_ROW_RECORD)
-        text = strlen(row->u.record.job) + strlen(row->u.record.text);
+        text = strlen(row->u.record.job) + strlen(row->u.record.text) + row->u.record.nodes.bytes;
     else if (row->kind == TD_ROW_JOB)
         text = strlen(row->u.job.name) + row->u.job.ranks.bytes + row->u.job.gone_nodes.bytes;
     else if (row->kind == TD_ROW_OPERATION)
@@ -37,7 +37,8 @@ static uint32_t row_bytes(const struct td_status_row *row)
 static bool fits(struct td_page *p, enum td_row_kind kind)
 {
     enum { HEAD = 100, MOST = 950, MOST_WITH_RANKS = TD_BITMAP_BYTES_MAX + 1400 };
-    bool ranks = kind == TD_ROW_JOB || kind == TD_ROW_OPERATION || kind == TD_ROW_GROUP;
+    bool ranks = kind == TD_ROW_JOB || kind == TD_ROW_OPERATION || kind == TD_ROW_GROUP ||
+                 kind == TD_ROW_RECORD; /* with sets of ranks or nodes */
     uint32_t rows = p->reply->u.status.rows;
     if (rows > 0)
         p->spent += row_bytes(&p->reply->u.status.row[rows - 1]);

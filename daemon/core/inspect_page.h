@@ -8,7 +8,7 @@
 #include "core_internal.h"
 #include "model/request.h"
 
-enum { TD_GROUP_NODES_MAX = 2048 }; /* nodes of a machine whose group rows have room for them */
+enum { TD_GROUP_NODES_MAX = 2048 }; /* nodes of a machine whose groups and records list them */
 
 struct td_page {
     struct td_core *core;

@@ -296,6 +296,7 @@ struct td_row_record {
     uint64_t died_pid;
     uint64_t died_paused_ns; /* how long its daemon had not run just before the death: the rank may
                                 have given it up; 0: the daemon had run */
+    struct td_bitmap nodes;  /* where its ranks are or were; no set: unknown */
 };
 
 /* struct td_row_wait: what the ranks of this node waited for a rank (core/membership/waits.h), or

@@ -71,6 +71,7 @@ static void put_record(const struct td_row_record *r, Torus__Client__RowRecord *
     m->died_rank = r->died_rank;
     m->died_pid = r->died_pid;
     m->died_paused_ns = r->died_paused_ns;
+    m->nodes = td_wire_put_bitmap(&r->nodes);
 }
 
 static void put_wait(const struct td_row_wait *r, Torus__Client__RowWait *m)
@@ -311,7 +312,8 @@ static bool get_record(const Torus__Client__RowRecord *m, struct td_row_record *
                                 .died_rank = m->died_rank,
                                 .died_pid = m->died_pid,
                                 .died_paused_ns = m->died_paused_ns};
-    return td_wire_get_ending(m->error, m->text, &r->error, &r->text);
+    return td_wire_get_bitmap(&m->nodes, TD_NODES_MAX / 8, &r->nodes) &&
+           td_wire_get_ending(m->error, m->text, &r->error, &r->text);
 }
 
 static void get_wait(const Torus__Client__RowWait *m, struct td_row_wait *r)

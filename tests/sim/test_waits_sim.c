@@ -52,6 +52,7 @@ static void look(const struct td_status_row *row)
             seen.pid[w->rank] = w->pid;
     } else if (row->kind == TD_ROW_RECORD) {
         CHECK(strcmp(row->u.record.job, "job") == 0 && row->u.record.size == RANKS);
+        memcpy(seen.nodes, row->u.record.nodes.bits, row->u.record.nodes.bytes);
         seen.records++;
         seen.over += row->u.record.ended_ns > 0;
         if (row->u.record.died_ns) {
@@ -171,6 +172,14 @@ static void call_late(struct td_sim *sim, const struct td_call *call, uint32_t l
     job_expect_all(&job, TD_OK, NULL);
 }
 
+static uint32_t nodes_of_job(void)
+{
+    uint8_t bits[TD_NODES_MAX / 8] = {0};
+    for (uint32_t r = 0; r < RANKS; r++)
+        td_bit_set(bits, job.rank[r].node);
+    return td_bits_count(bits, TD_NODES_MAX);
+}
+
 static void late_rank(uint64_t seed)
 {
     struct td_sim *sim = begin(shape_of(seed), seed);
@@ -187,6 +196,7 @@ static void late_rank(uint64_t seed)
     CHECK(seen.last[2][TD_KIND_ALLREDUCE] == 1);
     CHECK(seen.node[LATE_RANK] == job.rank[LATE_RANK].node);
     CHECK(seen.error == TD_OK && seen.over == 0 && seen.records == td_sim_nodes(sim));
+    CHECK(td_bits_count(seen.nodes, TD_NODES_MAX) == nodes_of_job());
     uint64_t calls = 0;
     for (uint32_t r = 0; r < RANKS; r++)
         calls += seen.last[r][TD_KIND_BARRIER];
@@ -247,14 +257,6 @@ static void waiting_in_a_silence_is_charged_to_no_rank(void **unused)
     seeds_run(silence, 360, 24, 1000);
 }
 
-static uint32_t nodes_of_job(void)
-{
-    uint8_t bits[TD_NODES_MAX / 8] = {0};
-    for (uint32_t r = 0; r < RANKS; r++)
-        td_bit_set(bits, job.rank[r].node);
-    return td_bits_count(bits, TD_NODES_MAX);
-}
-
 static void dead_rank(uint64_t seed)
 {
     struct td_sim *sim = begin(shape_of(seed), seed);
@@ -288,6 +290,9 @@ static void dead_rank(uint64_t seed)
     ask(sim, TD_STATUS_WAITS);
     expect_about(seen.ns[LATE_RANK][TD_KIND_BARRIER], (RANKS - 1) * 5 * SECOND);
     CHECK(seen.records == td_sim_nodes(sim) && seen.over == seen.records);
+    for (uint32_t r = 0; r < RANKS; r++) /* the record outlives the group */
+        CHECK(td_bit(seen.nodes, job.rank[r].node));
+    CHECK(td_bits_count(seen.nodes, TD_NODES_MAX) == nodes_of_job());
     CHECK(seen.error == TD_ERR_RANK_FAILED && strstr(seen.text, "rank 5"));
     CHECK(seen.deaths == 1 && seen.died_rank == LATE_RANK); /* the others ended after their error */
     job_world_end(sim);

@@ -128,6 +128,35 @@ static void a_job_that_is_not_over_on_a_node_is_not_over(void **state)
     json_decref(rows);
 }
 
+static void the_record_of_a_job_tells_which_nodes_it_lacks(void **state)
+{
+    (void)state;
+    json_t *rows = json_pack("[o,o,o]", record(0, JOB, 50, 0, 0, 0),
+                             record(2, LATER_JOB, 9, 0, 0, 0), record(5, JOB, 48, 0, 0, 0));
+    json_t *merged = json_array_get(rows, 0);
+    json_t *silent = json_pack("[{s:i}]", "node", 1);
+    json_t *daemons = json_pack("[{s:i s:i}, {s:i s:i}, {s:i s:i}]", "at", 0, "age_ns", 500, "at",
+                                2, "age_ns", 30, "at", 3, "age_ns", 500);
+    static const struct {
+        int node, age;
+        const char *reason;
+    } expected[] = {{1, 0, "silent"}, {2, 30, "restarted"}, {3, 0, "replaced"}};
+    json_object_set_new(json_array_get(rows, 2), "nodes", json_pack("[i,i,i,i,i]", 0, 1, 2, 3, 5));
+    ins_merge_record(merged, rows);
+    json_t *without = ins_merge_without(merged, rows, silent, daemons);
+    assert_int_equal(json_array_size(without), 3);
+    for (size_t i = 0; i < 3; i++) {
+        const json_t *w = json_array_get(without, i);
+        assert_int_equal(ins_number(w, "node"), expected[i].node);
+        assert_int_equal(ins_number(w, "age_ns"), expected[i].age);
+        assert_string_equal(ins_string(w, "reason"), expected[i].reason);
+    }
+    json_decref(without);
+    json_decref(daemons);
+    json_decref(silent);
+    json_decref(rows);
+}
+
 /* silences returns what the command knows of nodes 3 and 4 after `heard`. */
 static json_t *silences(json_t *heard)
 {
@@ -162,6 +191,7 @@ int main(void)
         cmocka_unit_test(a_job_has_formed_for_as_long_as_the_first_join_has_waited_on_any_node),
         cmocka_unit_test(the_record_of_a_job_has_what_came_first_on_any_node),
         cmocka_unit_test(a_job_that_is_not_over_on_a_node_is_not_over),
+        cmocka_unit_test(the_record_of_a_job_tells_which_nodes_it_lacks),
         cmocka_unit_test(a_node_is_silent_since_any_node_has_heard_it_last),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

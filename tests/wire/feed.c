@@ -111,6 +111,7 @@ static void look_at_row(const struct td_status_row *row)
     case TD_ROW_RECORD:
         look(row->u.record.job);
         look(row->u.record.text);
+        look_at_bytes(row->u.record.nodes.bits, row->u.record.nodes.bytes);
         return;
     case TD_ROW_LINK:
         assert_true(row->u.link.health <= TD_PEER_UNKNOWN);

@@ -356,6 +356,7 @@ static struct td_status_row some_row(void)
                                               .died_rank = wide32(),
                                               .died_pid = wide(),
                                               .died_paused_ns = wide()};
+        row.u.record.nodes = some_ranks((uint32_t)below(TD_NODES_MAX + 1));
         break;
     case TD_ROW_WAIT:
         row.u.wait = (struct td_row_wait){.instance = draw(),

@@ -223,6 +223,7 @@ static void same_record(const struct td_row_record *a, const struct td_row_recor
     SAME(died_rank);
     SAME(died_pid);
     SAME(died_paused_ns);
+    same_set(&a->nodes, &b->nodes);
 }
 
 static void same_wait(const struct td_row_wait *a, const struct td_row_wait *b)

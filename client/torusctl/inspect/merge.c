@@ -241,7 +241,52 @@ void ins_merge_record(json_t *record, const json_t *rows)
             json_object_set(record, "text", json_object_get(row, "text"));
         }
         note_death(record, row);
+        if (json_array_size(json_object_get(record, "nodes")) == 0)
+            json_object_set(record, "nodes", json_object_get(row, "nodes"));
     }
+}
+
+/* has_record returns true if a node has a record of a job. */
+static bool has_record(const json_t *rows, json_int_t node, json_int_t instance)
+{
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+        if (json_object_get(row, "job") && ins_number(row, "at") == node &&
+            ins_number(row, "instance") == instance)
+            return true;
+    }
+    return false;
+}
+
+/* row_of returns the object of a list whose integer `key` is a node, or NULL. */
+static const json_t *row_of(const json_t *list, const char *key, json_int_t node)
+{
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (ins_number(json_array_get(list, i), key) == node)
+            return json_array_get(list, i);
+    return NULL;
+}
+
+json_t *ins_merge_without(const json_t *record, const json_t *rows, const json_t *silent,
+                          const json_t *daemons)
+{
+    json_t *without = json_array(), *n = NULL;
+    size_t i = 0;
+    json_array_foreach(json_object_get(record, "nodes"), i, n)
+    {
+        json_int_t node = json_integer_value(n);
+        const json_t *daemon = row_of(daemons, "at", node);
+        json_int_t age = ins_number(daemon, "age_ns");
+        bool restarted = daemon && age < ins_number(record, "formed_ns");
+        if (has_record(rows, node, ins_number(record, "instance")))
+            continue;
+        const char *reason = row_of(silent, "node", node) ? "silent"
+                             : restarted                  ? "restarted"
+                                                          : "replaced";
+        json_array_append_new(without, json_pack("{s:O s:s s:I}", "node", n, "reason", reason,
+                                                 "age_ns", restarted ? age : (json_int_t)0));
+    }
+    return without;
 }
 
 /* ---- silence ---- */

@@ -14,8 +14,16 @@ json_t *ins_merge_jobs(const json_t *rows);
 json_t *ins_merge_operations(const json_t *rows);
 /* ins_merge_record makes the record of a job on one node, which is one of the rows, that of all
  * nodes: the job has formed when it has on one of them, and is over when it is on all; the first
- * failure and the first death ("death") are the earliest. */
+ * failure and the first death ("death") are the earliest, and its nodes are those that any of them
+ * knows. */
 void ins_merge_record(json_t *record, const json_t *rows);
+/* ins_merge_without returns the nodes of a merged record ("nodes") that have no record of the job
+ * among the rows: [{node, reason, age_ns}]. The reason is "silent" if the node has not answered,
+ * "restarted" if its daemon has started since the job formed (age_ns: how long ago), else
+ * "replaced": other jobs have taken its place. `daemons` [{at, age_ns}]: of the nodes that answer.
+ */
+json_t *ins_merge_without(const json_t *record, const json_t *rows, const json_t *silent,
+                          const json_t *daemons);
 /* ins_merge_silence adds to each silent node how long ago its last message came to one of the nodes
  * that say so ("at") in `heard` [{node, silent_ns (0: none came), at}], and to which: the least
  * time counts, as a node may not have needed another one for long. */

@@ -19,14 +19,15 @@ static json_t *row_json(const struct td_status_row *row)
     const struct td_row_record *r = &row->u.record;
     const struct td_row_wait *w = &row->u.wait;
     if (row->kind == TD_ROW_RECORD)
-        return json_pack("{s:o s:I s:I s:i s:I s:I s:I s:i s:o s:I s:I s:i s:I s:I}", "job",
+        return json_pack("{s:o s:I s:I s:i s:I s:I s:I s:i s:o s:I s:I s:i s:I s:I s:o}", "job",
                          ins_text(r->job), "uid", (json_int_t)r->uid, "instance",
                          (json_int_t)r->instance, "size", (int)r->size, "formed_ns",
                          (json_int_t)r->formed_ns, "ended_ns", (json_int_t)r->ended_ns, "waited_ns",
                          (json_int_t)r->waited_ns, "error", (int)r->error, "text",
                          ins_text(r->text), "failed_ns", (json_int_t)r->failed_ns, "died_ns",
                          (json_int_t)r->died_ns, "died_rank", (int)r->died_rank, "died_pid",
-                         (json_int_t)r->died_pid, "died_paused_ns", (json_int_t)r->died_paused_ns);
+                         (json_int_t)r->died_pid, "died_paused_ns", (json_int_t)r->died_paused_ns,
+                         "nodes", ins_ranks(&r->nodes, r->nodes.bytes * 8, true));
     if (row->kind == TD_ROW_WAIT)
         return json_pack("{s:I s:i s:i s:s s:I s:I s:I s:I s:i s:I s:I}", "instance",
                          (json_int_t)w->instance, "rank", (int)w->rank, "node", (int)w->node,
@@ -296,11 +297,33 @@ static void facts_free(struct facts *f)
 /* blank_of returns the record of a job that has not formed: no node has one. */
 static json_t *blank_of(const json_t *forming)
 {
-    return json_pack("{s:O s:O s:O s:i s:i s:i s:i s:i s:s s:i s:[] s:[] s:[] s:[] s:[]}", "job",
-                     json_object_get(forming, "name"), "uid", json_object_get(forming, "uid"),
-                     "size", json_object_get(forming, "size"), "formed_ns", 0, "ended_ns", 0,
-                     "waited_ns", 0, "calls", 0, "error", 0, "text", "", "failed_ns", 0,
-                     "stragglers", "silences", "in_flight", "named", "restarted");
+    return json_pack("{s:O s:O s:O s:i s:i s:i s:i s:i s:s s:i s:[] s:[] s:[] s:[] s:[] s:[] s:[]}",
+                     "job", json_object_get(forming, "name"), "uid",
+                     json_object_get(forming, "uid"), "size", json_object_get(forming, "size"),
+                     "formed_ns", 0, "ended_ns", 0, "waited_ns", 0, "calls", 0, "error", 0, "text",
+                     "", "failed_ns", 0, "stragglers", "silences", "in_flight", "named",
+                     "restarted", "nodes", "without");
+}
+
+static json_t *age_json(const struct td_status_row *row)
+{
+    const struct td_row_fact *r = &row->u.fact;
+    return row->kind == TD_ROW_FACT && strcmp(r->name, "age") == 0
+               ? json_pack("{s:I}", "age_ns", (json_int_t)strtoll(r->value, NULL, 10))
+               : NULL;
+}
+
+/* add_without adds the nodes whose records are not in the sums: "without". */
+static void add_without(struct ins_machine *m, json_t *record, const json_t *rows)
+{
+    json_t *without = m->here ? json_array() : ins_merge_without(record, rows, m->silent, NULL);
+    if (json_array_size(without) > 0) {
+        json_t *daemons = ins_machine_rows(m, TD_STATUS_HOST, age_json);
+        json_decref(without);
+        without = ins_merge_without(record, rows, m->silent, daemons);
+        json_decref(daemons);
+    }
+    json_object_set_new(record, "without", without);
 }
 
 /* fill adds to the merged record of a job what the ranks waited for, and wait for now. */
@@ -315,6 +338,7 @@ static void fill(struct ins_machine *m, json_t *record, const struct facts *f)
     sum_up(record, f->rows);
     add_silences(record, f->rows);
     name_ranks(m, record, f->rows);
+    add_without(m, record, f->rows);
 }
 
 /* choose returns the record of the job of that name (NULL: of any) that formed or began to form
@@ -437,6 +461,24 @@ void ins_record_print_silences(const json_t *record)
             "node %lld was silent, up to %s at a time: the ranks waited %s in all to hear from it; "
             "that is charged to no rank\n",
             (long long)ins_number(s, "node"), longest, waited);
+    }
+}
+
+void ins_record_print_without(const json_t *record)
+{
+    const json_t *list = json_object_get(record, "without");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *w = json_array_get(list, i);
+        const char *reason = ins_string(w, "reason");
+        char text[80];
+        ago(text, sizeof text, record, ins_number(w, "age_ns"));
+        printf("! counts and times are without node %lld", (long long)ins_number(w, "node"));
+        if (strcmp(reason, "silent") == 0)
+            puts(", which did not answer");
+        else if (strcmp(reason, "restarted") == 0)
+            printf(": its record of the job was lost when its daemon started, %s\n", text);
+        else
+            puts(": it has no record of the job any more, as a daemon keeps those of 64 jobs");
     }
 }
 

@@ -21,6 +21,8 @@ void ins_record_print_failure(const json_t *record);
 void ins_record_print_restarts(const json_t *record);
 /* ins_record_print_silences prints which nodes were silent while ranks waited for them. */
 void ins_record_print_silences(const json_t *record);
+/* ins_record_print_without prints which nodes' records are not in the sums, and why. */
+void ins_record_print_without(const json_t *record);
 /* ins_record_print_death prints which rank died first, if the first failure does not name it. */
 void ins_record_print_death(const json_t *record);
 

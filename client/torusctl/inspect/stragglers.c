@@ -73,6 +73,7 @@ static void show(const json_t *record)
     printf("%lld call%s over; the ranks waited %s in all for a rank that called last\n", calls,
            calls == 1 ? " is" : "s are", waited);
     ins_record_print_silences(record);
+    ins_record_print_without(record);
     ins_record_print_failure(record);
     ins_present_print(json_object_get(record, "in_flight"));
     print_stragglers(record);

@@ -58,6 +58,7 @@ static void print_past(const json_t *record, const char *before)
     print_worst(record, before);
     if (!silent)
         ins_record_print_silences(record);
+    ins_record_print_without(record);
 }
 
 static void show(const json_t *record)

@@ -41,6 +41,8 @@ void td_waits_open(struct td_core *core, struct td_communicator *c)
                                    .formed_at = core->now,
                                    .ended_at = TD_TIME_NEVER};
         snprintf(j->name, sizeof j->name, "%s", c->name);
+        for (uint32_t s = 0; s < c->group.slots; s++)
+            td_bit_set(j->nodes, c->group.node[s]);
     }
     c->waits = j;
     if (j) {

@@ -39,7 +39,8 @@ struct td_wait {
 struct td_waits_job {
     uint64_t world; /* instance of the job; 0: the record is free */
     uint64_t uid;
-    uint32_t size, groups; /* groups: on this node, not over yet */
+    uint32_t size, groups;           /* groups: on this node, not over yet */
+    uint8_t nodes[TD_NODES_MAX / 8]; /* that have ranks of the job */
     char name[TD_NAME_MAX];
     td_time formed_at, ended_at;
     uint64_t operations; /* released or ended with an error on this node */
