@@ -463,6 +463,9 @@ static void list_waits(struct td_page *p)
         for (uint32_t k = 0; k < TD_WAITS_ROWS; k++)
             if (j->row[k].kind)
                 wait_row(p, j->world, &j->row[k]);
+        for (uint32_t k = 0; k < TD_WAITS_SILENCES; k++)
+            if (j->silence[k].silent)
+                wait_row(p, j->world, &j->silence[k]);
         for (const struct td_communicator *c = p->core->communicators; c; c = c->next)
             if (c->waits == j)
                 list_segment_waits(p, c);

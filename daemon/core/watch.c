@@ -163,7 +163,7 @@ bool td_watch_job(const struct td_core *core, uint32_t *at, struct td_watch_job 
                                  .error = j->error,
                                  .text = j->text};
     for (const struct td_wait *w = j->row; w < j->row + TD_WAITS_ROWS; w++)
-        if (w->kind && !w->silent)
+        if (w->kind)
             charge(job, &(struct td_watch_straggler){w->rank, w->node, w->pid, w->last, w->ns,
                                                      w->longest_ns});
     for (const struct td_communicator *c = core->communicators; c; c = c->next)

@@ -68,11 +68,14 @@ static void arrive(uint32_t from)
     say(from, &m);
 }
 
-/* row returns what is charged to a rank while a node (plus 1; 0: none) was silent; NULL: nothing
- * is. */
+/* row returns what is charged to a rank (silent 0), or to a silent node (plus 1) that kept the rank
+ * from being heard; NULL: nothing is. */
 static const struct td_wait *row(uint32_t rank, uint32_t silent)
 {
-    for (const struct td_wait *w = c->waits->row; w < c->waits->row + TD_WAITS_ROWS; w++)
+    const struct td_waits_job *j = c->waits;
+    const struct td_wait *first = silent ? j->silence : j->row,
+                         *end = first + (silent ? TD_WAITS_SILENCES : TD_WAITS_ROWS);
+    for (const struct td_wait *w = first; w < end; w++)
         if (w->kind && w->rank == rank && w->silent == silent && w->ns)
             return w;
     return NULL;
@@ -264,9 +267,33 @@ static void the_silence_of_a_daemon_that_then_died_is_charged_to_its_node(void *
     node_end();
 }
 
+/* Silences have rows of their own: those of ranks stay, however many nodes are silent. */
+static void silences_and_ranks_keep_their_own_rows(void **state)
+{
+    (void)state;
+    begin(0);
+    const struct td_charge late = {.ns = 1, .longest_ns = 1};
+    td_waits_charge(c, 1, TD_KIND_BARRIER, &late);
+    for (uint32_t n = 1; n <= 2 * TD_WAITS_SILENCES; n++) {
+        const struct td_charge silence = {
+            .silent_ns = n * SECOND, .silent_longest_ns = SECOND, .silent_node = n + 1};
+        td_waits_charge(c, 2, TD_KIND_BARRIER, &silence);
+    }
+    assert_int_equal(row(1, 0)->ns, 1);
+    assert_null(row(2, 0));
+    assert_null(row(2, 1 + 1)); /* the least of too many */
+    assert_int_equal(row(2, 2 * TD_WAITS_SILENCES + 1)->ns, 2 * TD_WAITS_SILENCES * SECOND);
+    for (uint32_t kind = 1; kind < TD_KIND_MAX; kind++)
+        for (uint32_t rank = 0; rank < NODES; rank++)
+            td_waits_charge(c, rank, kind, &(struct td_charge){.ns = UINT64_C(1) << 40});
+    assert_non_null(row(2, 2 * TD_WAITS_SILENCES + 1));
+    node_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(silences_and_ranks_keep_their_own_rows),
         cmocka_unit_test(a_late_rank_of_a_node_that_is_heard_is_charged),
         cmocka_unit_test(the_silence_of_a_node_is_charged_to_the_node),
         cmocka_unit_test(a_silence_that_is_over_excuses_nobody),

@@ -58,26 +58,38 @@ void td_waits_close(struct td_core *core, struct td_communicator *c)
     c->waits = NULL;
 }
 
-/* row_of returns the row of a rank, a kind of call and a silent node (plus 1; 0: none). If it has
- * none, it takes the first free one of its neighbours (rows are never freed, so its row cannot
- * follow a free one), or else the least of them. With `free_only`, it returns NULL if none of them
- * is free. */
-static struct td_wait *row_of(struct td_waits_job *j, uint32_t rank, uint32_t kind, uint32_t silent,
-                              bool free_only)
+/* row_of returns the row of a rank and a kind of call. If it has none, it takes the first free one
+ * of its neighbours (rows are never freed, so its row cannot follow a free one), or else the least
+ * of them. With `free_only`, it returns NULL if none of them is free. */
+static struct td_wait *row_of(struct td_waits_job *j, uint32_t rank, uint32_t kind, bool free_only)
 {
-    uint32_t at = (rank * 0x9e3779b1u + kind * 0x85ebca6bu + silent * 0xc2b2ae35u) >> 16;
+    uint32_t at = (rank * 0x9e3779b1u + kind * 0x85ebca6bu) >> 16;
     struct td_wait *least = NULL;
     for (uint32_t i = 0; i < NEIGHBOURS && !(least && !least->kind); i++) {
         struct td_wait *row = &j->row[(at + i) % TD_WAITS_ROWS];
-        if (row->kind == kind && row->rank == rank && row->silent == silent)
+        if (row->kind == kind && row->rank == rank)
             return row;
         if (!least || !row->kind || row->ns < least->ns)
             least = row;
     }
     if (free_only && least->kind)
         return NULL;
-    *least =
-        (struct td_wait){.rank = rank, .kind = (uint8_t)kind, .silent = silent, .node = UINT32_MAX};
+    *least = (struct td_wait){.rank = rank, .kind = (uint8_t)kind, .node = UINT32_MAX};
+    return least;
+}
+
+/* silence_of returns the row of a silent node (plus 1). If it has none, it takes a free one, or
+ * else the least. */
+static struct td_wait *silence_of(struct td_waits_job *j, uint32_t silent)
+{
+    struct td_wait *least = NULL;
+    for (struct td_wait *row = j->silence; row < j->silence + TD_WAITS_SILENCES; row++) {
+        if (row->silent == silent)
+            return row;
+        if (!least || row->ns < least->ns)
+            least = row;
+    }
+    *least = (struct td_wait){.silent = silent};
     return least;
 }
 
@@ -110,21 +122,26 @@ void td_waits_charge(struct td_communicator *c, uint32_t rank, uint32_t kind,
     if (!j || rank >= c->group.size || kind == 0 || kind >= TD_KIND_MAX)
         return;
     if (charge->ns || charge->last || !charge->silent_node) {
-        add(c, rank, row_of(j, td_communicator_job_rank(c, rank), kind, 0, false), charge->ns,
+        add(c, rank, row_of(j, td_communicator_job_rank(c, rank), kind, false), charge->ns,
             charge->longest_ns)
             ->last += charge->last;
         j->ns += charge->ns;
     }
-    if (charge->silent_node && charge->silent_ns)
-        add(c, rank, row_of(j, td_communicator_job_rank(c, rank), kind, charge->silent_node, false),
-            charge->silent_ns, charge->silent_longest_ns);
+    if (!charge->silent_node || !charge->silent_ns)
+        return;
+    struct td_wait *silence = silence_of(j, charge->silent_node);
+    silence->rank = td_communicator_job_rank(c, rank);
+    silence->kind = (uint8_t)kind;
+    silence->pid = 0;
+    silence->node = UINT32_MAX; /* that of the rank */
+    add(c, rank, silence, charge->silent_ns, charge->silent_longest_ns);
 }
 
 void td_waits_place(struct td_communicator *c, uint32_t rank, uint32_t kind)
 {
     struct td_waits_job *j = c->waits;
     struct td_wait *row =
-        j && kind ? row_of(j, td_communicator_job_rank(c, rank), kind, 0, true) : NULL;
+        j && kind ? row_of(j, td_communicator_job_rank(c, rank), kind, true) : NULL;
     if (row)
         identify(c, rank, row);
 }

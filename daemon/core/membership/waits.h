@@ -13,14 +13,15 @@
  * Owns: TD_WAITS_JOBS_MAX records, in one allocation of fixed size.
  * Borrows: nothing.
  * Invariant: a record with groups is not replaced. A row of many is replaced by another rank's only
- * if it is the least of its neighbours.
+ * if it is the least of its neighbours, and that of a silent node by another node's only if it is
+ * the least of all.
  * Pure: no I/O, clock, or globals. */
 #ifndef TD_CORE_MEMBERSHIP_WAITS_H
 #define TD_CORE_MEMBERSHIP_WAITS_H
 
 #include "communicator.h"
 
-enum { TD_WAITS_JOBS_MAX = 64, TD_WAITS_ROWS = 128 };
+enum { TD_WAITS_JOBS_MAX = 64, TD_WAITS_ROWS = 128, TD_WAITS_SILENCES = 16 };
 
 /* struct td_wait: what the ranks of this node waited for one rank, in calls of one kind; or while
  * that rank could not be heard because a node was silent. */
@@ -55,6 +56,8 @@ struct td_waits_job {
     uint64_t died_paused_ns; /* how long this daemon had not run just before the death: the rank may
                                 have given it up; 0: the daemon had run */
     struct td_wait row[TD_WAITS_ROWS];
+    struct td_wait silence[TD_WAITS_SILENCES]; /* one for each silent node, with the rank and kind
+                                                  that were waited for last */
 };
 
 /* struct td_charge: the waiting of one operation at this node. */
