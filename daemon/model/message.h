@@ -212,8 +212,11 @@ struct td_message_release {
 /* Parent > child: the operation ends with an error. */
 struct td_message_verdict {
     td_err error;
-    const char *text; /* the sentence that goes with error */
-    bool is_running;  /* the operation was released (stall.h) */
+    const char *text;     /* the sentence that goes with error */
+    bool is_running;      /* the operation was released (stall.h) */
+    uint32_t silent_node; /* which kept ranks from being heard that had not called, plus 1; 0: none
+                             did */
+    uint64_t silent_ns;   /* for how long it had not been heard */
 };
 
 /* Parent > child, or refusing node > sender: announce the operation again. */

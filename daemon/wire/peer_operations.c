@@ -63,11 +63,15 @@ void td_wire_put_verdict(const struct td_message_verdict *f, struct td_wire_form
     m->error = f->error;
     m->text = td_wire_string(f->text);
     m->is_running = f->is_running;
+    m->silent_node = f->silent_node;
+    m->silent_ns = f->silent_ns;
 }
 
 bool td_wire_get_verdict(const Torus__Peer__Verdict *m, struct td_message_verdict *f)
 {
     f->is_running = m->is_running;
+    f->silent_node = m->silent_node;
+    f->silent_ns = m->silent_ns;
     return td_wire_get_error(m->error, m->text, &f->error, &f->text);
 }
 

@@ -39,19 +39,25 @@ static void record_events(struct td_settings *s)
     s->trace_events = 64;
 }
 
-static void begin(uint32_t at)
+/* begin_with makes node `at`, with a connection to the nodes of a mask. */
+static void begin_with(uint32_t at, uint32_t nodes)
 {
     node_begin("3", at, record_events);
     for (uint32_t n = 0; n < NODES; n++)
-        if (n != at)
+        if (n != at && (nodes >> n & 1))
             step(&(struct td_event){.kind = TD_EVENT_LINK_UP,
                                     .u.link = {.node = n, .incarnation = n + 1}});
     c = node_group(NODES);
     struct td_request q = {.kind = TD_REQUEST_HELLO, .id = 1};
     step(&(struct td_event){.kind = TD_EVENT_CLIENT_REQUEST,
                             .u.request = {.client = NODE_CLIENT, .request = &q}});
-    hear(7u & ~(1u << at), 2 * SECOND);
+    hear(nodes & ~(1u << at), 2 * SECOND);
     node_forget();
+}
+
+static void begin(uint32_t at)
+{
+    begin_with(at, 7);
 }
 
 static void say(uint32_t from, struct td_message *m)
@@ -248,6 +254,77 @@ static void a_failed_call_charges_the_silence_too(void **state)
     node_end();
 }
 
+/* The root hears node 2 no more, and its verdict tells the others. */
+static void the_verdict_tells_of_the_silence(void **state)
+{
+    (void)state;
+    begin(0);
+    node_call(c, (int64_t)(4 * SECOND));
+    arrive(1);
+    hear(2, 5 * SECOND);
+    const struct td_message *m = node_sent_to(1, TD_MESSAGE_VERDICT);
+    assert_non_null(m);
+    assert_int_equal(m->u.verdict.silent_node, 2 + 1);
+    expect_about(m->u.verdict.silent_ns, 4 * SECOND);
+    node_end();
+}
+
+static void verdict(uint32_t silent_node, uint64_t silent_ns)
+{
+    static const uint8_t others = 3; /* all but rank 2 */
+    struct td_message m = {.kind = TD_MESSAGE_WAITING, .u.waiting.arrived = {&others, 1}};
+    say(0, &m);
+    m = (struct td_message){.kind = TD_MESSAGE_VERDICT,
+                            .u.verdict = {.error = TD_ERR_TIMEOUT,
+                                          .text = "1 of 3 ranks had not arrived in time",
+                                          .silent_node = silent_node,
+                                          .silent_ns = silent_ns}};
+    say(0, &m);
+    assert_int_equal(node.reply.error, TD_ERR_TIMEOUT);
+}
+
+/* Node 1 has no connection to node 2: the verdict alone tells whether that one was silent. */
+static void a_failed_call_charges_the_silence_that_the_verdict_tells(void **state)
+{
+    (void)state;
+    begin_with(1, 1);
+    node_call(c, -1);
+    hear(1, 4 * SECOND);
+    verdict(2 + 1, 3 * SECOND);
+    expect_about(row(2, 2 + 1)->ns, 3 * SECOND);
+    expect_about(row(2, 0)->ns, SECOND);
+    node_end();
+}
+
+static void a_failed_call_charges_the_rank_of_a_node_that_was_not_silent(void **state)
+{
+    (void)state;
+    for (uint32_t told = 0; told <= 1000; told += 1000) { /* none, or one that does not exist */
+        begin_with(1, 1);
+        node_call(c, -1);
+        hear(1, 4 * SECOND);
+        verdict(told, 3 * SECOND);
+        expect_about(row(2, 0)->ns, 4 * SECOND);
+        assert_null(row(2, 2 + 1));
+        node_end();
+    }
+}
+
+/* The connection to node 2 is made when something needs it, and the first message comes over it. */
+static void a_connection_that_was_not_needed_before_ends_no_silence(void **state)
+{
+    (void)state;
+    begin_with(1, 1);
+    hear(1, 4 * SECOND);
+    step(&(struct td_event){.kind = TD_EVENT_LINK_UP, .u.link = {.node = 2, .incarnation = 3}});
+    assert_int_equal(td_health_delay(node.core, 2), 0);
+    hear(5, SECOND);
+    hear(1, 4 * SECOND);
+    hear(4, SECOND / 5);
+    expect_about(td_health_delay(node.core, 2), 4 * SECOND);
+    node_end();
+}
+
 /* Only a message from another daemon of the node ends the silence, and the operation with it. */
 static void the_silence_of_a_daemon_that_then_died_is_charged_to_its_node(void **state)
 {
@@ -304,6 +381,10 @@ int main(void)
         cmocka_unit_test(a_silence_without_end_is_charged_for_the_time_of_the_call),
         cmocka_unit_test(a_daemon_that_did_not_run_charges_itself),
         cmocka_unit_test(a_failed_call_charges_the_silence_too),
+        cmocka_unit_test(the_verdict_tells_of_the_silence),
+        cmocka_unit_test(a_failed_call_charges_the_silence_that_the_verdict_tells),
+        cmocka_unit_test(a_failed_call_charges_the_rank_of_a_node_that_was_not_silent),
+        cmocka_unit_test(a_connection_that_was_not_needed_before_ends_no_silence),
         cmocka_unit_test(the_silence_of_a_daemon_that_then_died_is_charged_to_its_node),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

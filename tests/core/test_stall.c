@@ -71,7 +71,8 @@ static void appeal(uint32_t from, uint32_t stalled, uint32_t waits_for, const ch
 static void verdict(uint32_t from, const char *text)
 {
     struct td_message m = {.kind = TD_MESSAGE_VERDICT, .instance = c->instance};
-    m.u.verdict = (struct td_message_verdict){TD_ERR_TIMEOUT, text, true};
+    m.u.verdict =
+        (struct td_message_verdict){.error = TD_ERR_TIMEOUT, .text = text, .is_running = true};
     node_message(from, &m);
 }
 

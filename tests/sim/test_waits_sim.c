@@ -304,6 +304,36 @@ static void record_outlives_the_rank_and_the_job(void **unused)
     seeds_run(dead_rank, 24, 8, 200);
 }
 
+/* Most nodes have no connection to that of the late rank, which is not silent. */
+static void timeout(uint64_t seed)
+{
+    struct td_sim *sim = begin(shape_of(seed), seed);
+    td_sim_run(sim, 5 * SECOND);
+    for (uint32_t i = 0; i < RANKS; i++) {
+        struct td_request q = {.kind = TD_REQUEST_OPERATION};
+        q.u.operation.call = barrier;
+        q.u.operation.timeout_ns = 4 * SECOND;
+        if (i != LATE_RANK)
+            job_make(&job, i, &q);
+    }
+    td_sim_run(sim, 10 * SECOND);
+    for (uint32_t i = 0; i < RANKS; i++)
+        if (i != LATE_RANK)
+            job_expect(&job, i, TD_ERR_TIMEOUT, "rank 5");
+    ask(sim, TD_STATUS_WAITS);
+    EXPECT(seen.silent_ns == 0, "%llu ns of silence", (unsigned long long)seen.silent_ns);
+    uint64_t ns = seen.ns[LATE_RANK][TD_KIND_BARRIER]; /* the root asks all nodes once more */
+    EXPECT(ns >= (RANKS - 1) * 4 * SECOND && ns < (RANKS - 1) * 5 * SECOND, "%llu ns",
+           (unsigned long long)ns);
+    job_world_end(sim);
+}
+
+static void a_timeout_is_charged_to_the_rank_that_was_late_on_every_node(void **unused)
+{
+    (void)unused;
+    seeds_run(timeout, 24, 8, 200);
+}
+
 /* The rank has waited in its segment before its request. */
 static void time_before_the_request_counts(void **unused)
 {
@@ -442,6 +472,7 @@ int main(void)
         cmocka_unit_test(waiting_in_a_silence_is_charged_to_no_rank),
         cmocka_unit_test(late_rank_is_charged_with_the_waiting_of_all_others),
         cmocka_unit_test(record_outlives_the_rank_and_the_job),
+        cmocka_unit_test(a_timeout_is_charged_to_the_rank_that_was_late_on_every_node),
         cmocka_unit_test(time_before_the_request_counts),
         cmocka_unit_test(first_call_after_a_death_is_the_failure),
         cmocka_unit_test(records_of_many_jobs_are_bounded),

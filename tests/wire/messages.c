@@ -139,7 +139,8 @@ static const struct field of_shrink_nobody[] = {F(shrink_nobody, shrink)};
 static const struct field of_rank_left[] = {F(rank_left, rank)};
 static const struct field of_report[] = {BITMAP(report, arrived, TD_BITMAP_BYTES_MAX)};
 static const struct field of_verdict[] = {FAILURE(verdict, error), TEXT(verdict, text),
-                                          F(verdict, is_running)};
+                                          F(verdict, is_running), F(verdict, silent_node),
+                                          F(verdict, silent_ns)};
 static const struct field of_announce_again[] = {
     F(announce_again, is_surveyed), F(announce_again, without_scratch), F(announce_again, survey)};
 static const struct field of_rank_gone[] = {F(rank_gone, rank), FAILURE(rank_gone, error),

@@ -253,6 +253,13 @@ static bool owes(const struct td_link *link)
     return link->neighbour || link->watches > 0;
 }
 
+/* has_been_up returns false if a link has never been up: whether its node is silent is not known
+ * here then, and heard_at is the time since when something here depends on it. */
+static bool has_been_up(const struct td_link *link)
+{
+    return link->relayed || td_link_is_up(link) || link->lane->since;
+}
+
 /* note_silence notes a silence that ends now. One that ended within a heartbeat before is a part of
  * it: a new daemon connects a moment before its link is up. */
 static void note_silence(struct td_core *core, const struct td_link *link, td_time from)
@@ -265,7 +272,8 @@ static void note_silence(struct td_core *core, const struct td_link *link, td_ti
 
 void td_health_hear(struct td_core *core, struct td_link *link)
 {
-    bool missed = core->now - link->heard_at > silent_after(core) && link->heard_at && owes(link);
+    bool missed = core->now - link->heard_at > silent_after(core) && link->heard_at && owes(link) &&
+                  has_been_up(link);
     if (missed)
         note_silence(core, link, link->heard_at);
     /* a node that is not a neighbour may not know yet, or any more, that something here needs it */
@@ -277,7 +285,7 @@ void td_health_hear(struct td_core *core, struct td_link *link)
 void td_health_hear_up(struct td_core *core, struct td_link *link)
 {
     td_time since = owes(link) ? link->heard_at : link->lane->since;
-    if (link->daemon && since)
+    if (link->daemon && link->lane->since) /* it was up before */
         note_silence(core, link, since);
     if (link->silent)
         tell_heard(core, link, since);
@@ -297,7 +305,8 @@ td_time td_health_unheard(const struct td_core *core, uint32_t node)
 {
     const struct td_link *link = &core->link[node];
     td_time quiet = core->now - link->heard_at;
-    if (node == core->node || !link->heard_at || (td_link_is_up(link) && !owes(link)))
+    bool unused = link->state == TD_LINK_DOWN && !has_been_up(link);
+    if (node == core->node || !link->heard_at || unused || (td_link_is_up(link) && !owes(link)))
         return 0;
     return !td_link_is_up(link) || quiet > silent_after(core) ? quiet : 0;
 }

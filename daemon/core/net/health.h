@@ -51,7 +51,7 @@ void td_health_hear_up(struct td_core *core, struct td_link *link);
  * its messages from coming, or 0. For this node it is the time in which its daemon did not run. */
 td_time td_health_delay(const struct td_core *core, uint32_t node);
 /* td_health_unheard returns for how long a node has not been heard that is silent or not connected
- * now; 0: it is heard. */
+ * now; 0: it is heard, or nothing here has needed a connection to it. */
 td_time td_health_unheard(const struct td_core *core, uint32_t node);
 /* td_health_is_stopped returns true if a node is not up, and its daemon has said goodbye to this
  * node or to another one. td_health_why returns why a node is not up. */

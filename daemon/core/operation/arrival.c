@@ -532,6 +532,16 @@ void td_arrival_delayed(struct td_core *core, struct td_operation *o, uint32_t f
     o->silent_ns = delay;
 }
 
+void td_arrival_told(const struct td_core *core, struct td_operation *o,
+                     const struct td_message_verdict *verdict)
+{
+    if (verdict->silent_node == 0 || verdict->silent_node > core->options.topology.nodes)
+        return;
+    o->silence_told = true;
+    o->silent_node = verdict->silent_node;
+    o->silent_ns = verdict->silent_ns;
+}
+
 /* waited adds up how long the local ranks have waited, without the rank `except`, and what part of
  * that was in the last silent_ns. It returns true if that one is a local rank. */
 static bool waited(const struct td_core *core, const struct td_operation *o, uint32_t except,
@@ -574,10 +584,12 @@ struct absence {
     bool known;
     td_time unheard;
     struct td_charge charge;
+    uint32_t told_node; /* as the verdict tells; 0: it tells of none */
+    td_time told_ns;
 };
 
 /* charge_absent charges one of `absent` ranks that have not called, or the silence of its node. */
-static void charge_absent(struct td_core *core, const struct td_operation *o, uint32_t rank,
+static void charge_absent(struct td_core *core, struct td_operation *o, uint32_t rank,
                           uint32_t absent, struct absence *sums)
 {
     struct td_communicator *c = o->communicator;
@@ -587,12 +599,21 @@ static void charge_absent(struct td_core *core, const struct td_operation *o, ui
             delay = td_health_delay(core, c->group.node[slot]);
     if (delay > unheard) /* another daemon of the node has just been heard */
         unheard = delay;
+    uint32_t silent = c->group.node[slot] + 1;
+    if (sums->told_node == silent && sums->told_ns > unheard) /* its neighbours know it better */
+        unheard = sums->told_ns;
+    if (unheard && (!o->silent_node || unheard > o->silent_ns)) {
+        o->silent_node = silent;
+        o->silent_ns = unheard;
+    }
     if (!sums->known || sums->unheard != unheard) {
-        *sums = (struct absence){.known = true, .unheard = unheard};
+        sums->known = true;
+        sums->unheard = unheard;
+        sums->charge = (struct td_charge){0};
         waited(core, o, UINT32_MAX, unheard, &sums->charge);
     }
     struct td_charge charge = sums->charge;
-    charge.silent_node = unheard ? c->group.node[slot] + 1 : 0;
+    charge.silent_node = unheard ? silent : 0;
     charge.ns /= absent;
     charge.silent_ns /= absent;
     td_waits_charge(c, rank, o->least.call.kind, &charge);
@@ -621,7 +642,7 @@ void td_arrival_failed(struct td_core *core, struct td_operation *o)
     if (absent == 0 ||
         o->error == TD_ERR_MISMATCH) /* calls that differ end at once: none is late */
         return;
-    struct absence sums = {0};
+    struct absence sums = {.told_node = o->silent_node, .told_ns = o->silent_ns};
     for (uint32_t r = 0; r < c->group.size; r++)
         if (!td_bit(bits, r))
             charge_absent(core, o, r, absent, &sums);

@@ -14,10 +14,13 @@ void td_arrival_request(struct td_core *core, struct td_client *client,
  * this daemon did not run, or the silence that the message tells of. */
 void td_arrival_delayed(struct td_core *core, struct td_operation *o, uint32_t from,
                         uint32_t silent_node, uint64_t silent_ns);
+/* td_arrival_told notes the silence that a verdict tells of, before td_arrival_failed. */
+void td_arrival_told(const struct td_core *core, struct td_operation *o,
+                     const struct td_message_verdict *verdict);
 /* td_arrival_released charges the last rank with the time that the local ranks have waited;
  * td_arrival_failed charges the lost rank, or those that have not arrived, for an operation that
  * ends with an error before its release. The time in which a silence kept the rank from being heard
- * is charged to the silent node. */
+ * is charged to the silent node. The longest one goes on with the verdict. */
 void td_arrival_released(struct td_core *core, struct td_operation *o);
 void td_arrival_failed(struct td_core *core, struct td_operation *o);
 /* td_arrival_culprit sets *rank (in the job) and *node to those that are to blame for the end of an

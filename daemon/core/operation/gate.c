@@ -160,6 +160,7 @@ static void handle_release(struct td_core *core, struct td_operation *o, uint32_
 {
     const struct td_message_payload *payload = &m->u.release.payload;
     if (m->kind == TD_MESSAGE_VERDICT) {
+        td_arrival_told(core, o, &m->u.verdict);
         td_operation_verdict(core, o, m->u.verdict.error, m->u.verdict.text);
         return;
     }

@@ -295,6 +295,8 @@ static void end_badly(struct td_core *core, struct td_operation *o, bool was_rel
         core->sums->failed[-(int)error]++;
     o->error = error;
     note_failure(core, o, error, text);
+    if (!o->silence_told) /* else it is that of the latest arrival */
+        o->silent_node = 0;
     if (!was_released)
         td_arrival_failed(core, o);
     if (text != o->text) /* else it is the sentence of its appeal */
@@ -467,7 +469,10 @@ static void notify_children(struct td_core *core, struct td_operation *o)
                 .last = o->last, .silent_node = o->silent_node, .silent_ns = o->silent_ns};
         else
             a->u.tree.message.u.verdict =
-                (struct td_message_verdict){.error = o->error, .text = text};
+                (struct td_message_verdict){.error = o->error,
+                                            .text = text,
+                                            .silent_node = o->silent_node,
+                                            .silent_ns = o->silent_node ? o->silent_ns : 0};
         if (good && td_admission_rides(o))
             td_admission_load(o, a);
         td_session_seal(core, a);

@@ -45,8 +45,10 @@ struct td_operation {
     uint32_t arrived;          /* local ranks that have arrived, and those that never will */
     uint32_t children_arrived; /* mask */
     uint32_t last;             /* the rank that arrived last, plus 1; 0: unknown */
-    uint32_t silent_node;      /* whose silence has delayed that arrival, as in td_message_arrive */
+    uint32_t silent_node; /* whose silence has delayed that arrival, as in td_message_arrive; of
+                             an operation that fails, as in td_message_verdict */
     uint64_t silent_ns;
+    bool silence_told;                 /* by the verdict */
     uint32_t witnesses;                /* calls compared so far */
     struct td_witness least, greatest; /* of them */
     struct td_plan *plan;              /* the plan that the call executes or agrees on */
