@@ -15,6 +15,9 @@ DEADLINE_S = 60
 # both ranks join and wait: rank 0 for the end of the test's pipe, rank 1 for that of one of its own
 HOLD = 'if [ "$TORUS_RANK" = 0 ]; then "$0" all; else sleep 60 | "$0" all; fi; sleep 20'
 
+# rank 2 waits for a file, and the others for nothing
+GO = ('if [ "$TORUS_RANK" = 2 ]; then { while [ ! -e "$1" ]; do sleep 0.1; done; } | "$0" all; else "$0"; fi; sleep 60')
+
 
 class Trace(unittest.TestCase):
     def start(self, shape, ranks, *program):
@@ -163,26 +166,71 @@ class Trace(unittest.TestCase):
         self.assertRegex(told, r"node 1 +CULPRIT of allreduce 0: ")
 
     def test_a_rank_that_gave_up_its_paused_daemon_has_not_died_waiting(self):
-        socket = self.start("1x2", 2, "sh", "-c", '"$0"; sleep 60', LATE)[:-1] + "0"  # rank 0 is late
-        waiting = self.until("ops", socket, lambda told: told["operations"],
-                             lambda all: len(all) == 4 and {tuple(o["missing"]) for o in all} == {(0,)})
-        [rank] = [p["pid"] for p in waiting[0]["processes"] if p["rank"] == 1]
-        [daemon] = [int(p) for p in subprocess.run(["pgrep", "-f", f"{os.path.dirname(socket)}/c1( |$)"],
-                                                   capture_output=True, text=True).stdout.split()]
+        # rank 0 is late; rank 1 calls before its daemon is stopped, rank 2 while its daemon is
+        with tempfile.TemporaryDirectory() as directory:
+            go = os.path.join(directory, "go")
+            socket = self.start("1x3", 3, "sh", "-c", GO, LATE, go)[:-1] + "0"
+            waiting = self.until("ops", socket, lambda told: told["operations"],
+                                 lambda all: len(all) == 4 and {tuple(o["missing"]) for o in all} == {(0, 2)})
+            ranks = [p["pid"] for p in waiting[0]["processes"] if p["rank"] > 0]
+            self.assertEqual(len(ranks), 2)
+            daemons = [self.daemon(socket, node) for node in (1, 2)]
+            until, told = time.monotonic() + DEADLINE_S, ""
+            try:
+                for daemon in daemons:
+                    os.kill(daemon, signal.SIGSTOP)
+                with open(go, "w", encoding="ascii"):
+                    pass
+                while any(os.path.exists(f"/proc/{rank}") for rank in ranks) and time.monotonic() < until:
+                    time.sleep(0.1)
+                os.kill(daemons[1], signal.SIGCONT)  # first, so that it may read the call before it hears of rank 1
+                while "rank 2 gave it up or died\n" not in told and time.monotonic() < until:
+                    told = self.ask(socket, "--timeout", "0.5").stdout
+            finally:
+                for daemon in daemons:
+                    os.kill(daemon, signal.SIGCONT)
+        while "rank 1 gave it up or died\n" not in told and time.monotonic() < until:
+            told = self.ask(socket, "--lines", "all").stdout
+        for rank in (1, 2):
+            self.assertRegex(told, rf"node {rank} +rank {rank} +ERROR: torusd did not run for [0-9.]+s, and rank {rank} "
+                                   r"gave it up or died\n")
+            self.assertNotRegex(told, rf" rank {rank} .*(waits|took)")
+            self.assertNotIn(f"rank {rank} died", told)
+            self.assertRegex(told, rf"node {rank} +torusd did not run for [0-9.]+s\n")
+        self.assertRegex(told, r"node 1 +rank 1 +allreduce 0: abandoned, the rank gave torusd up\n")
+
+    def test_a_silent_node_is_told_and_its_ranks_are_not_late(self):
+        socket = self.start("1x2", 4, "sh", "-c", 'echo "$TORUS_SOCKET"; "$0" 3 10000 50', STRAGGLE)[:-1] + "0"
+        daemon, until, told = self.daemon(socket, 1), time.monotonic() + DEADLINE_S, ""
+        self.until("ops", socket, lambda told: told["operations"], bool)
         os.kill(daemon, signal.SIGSTOP)
-        until = time.monotonic() + DEADLINE_S
         try:
-            while os.path.exists(f"/proc/{rank}") and time.monotonic() < until:
-                time.sleep(0.1)
+            while ("SILENT: " not in told or " is silent, for " not in told) and time.monotonic() < until:
+                told = self.ask(socket, "--timeout", "0.5").stdout
         finally:
             os.kill(daemon, signal.SIGCONT)
-        told = ""
-        while " gave it up or died\n" not in told and time.monotonic() < until:
-            told = self.ask(socket).stdout
-        self.assertRegex(told, r"node 1 +rank 1 +ERROR: torusd did not run for [0-9.]+s, and rank 1 gave it up or died\n")
-        self.assertRegex(told, r"node 1 +rank 1 +allreduce 0: abandoned: took [0-9.]+s\n")
-        self.assertNotIn("rank 1 died", told)
-        self.assertNotRegex(told, " rank 1 .*waits")
+        self.assertRegex(told, r"node 0 +node 1 is silent, for [0-9.]+s so far\n")
+        for rank in (2, 3):
+            self.assertRegex(told, rf"node 1 +rank {rank} +SILENT: node 1 has been silent for [0-9.]+m?s, and whether "
+                                   rf"rank {rank} has called operation \d+ is not known\n")
+        self.assertNotIn("LATE: ", told)
+        while " is heard again after " not in told and time.monotonic() < until:
+            told = self.ask(socket, "--lines", "all").stdout
+        self.assertRegex(told, r"node 0 +node 1 was silent for [0-9.]+s\n")
+        self.assertRegex(told, r"node 0 +rank 0 +[a-z]+ \d+: took [0-9.]+s; [0-9.]+s of it for node 1, which was silent\n")
+        trace = self.trace(socket)
+        [wait] = [e for e in self.named(trace, "wait for node 1, which was silent") if e["tid"] // 1000 == 5]
+        self.assertEqual(wait["args"]["silent_node"], 1)
+        self.assertAlmostEqual(wait["dur"] * 1000, wait["args"]["silent_ns"], delta=2)
+        [silence] = self.named(trace, "node 1 was silent for ")
+        self.assertEqual((silence["pid"], silence["args"]["about_node"]), (0, 1))
+
+    @staticmethod
+    def daemon(socket, node):
+        """Returns the process of a daemon of the emulation."""
+        [daemon] = [int(p) for p in subprocess.run(["pgrep", "-f", f"{os.path.dirname(socket)}/c{node}( |$)"],
+                                                   capture_output=True, text=True).stdout.split()]
+        return daemon
 
     def until(self, command, socket, read, condition, *options):
         """Asks a command until what is read of its answer meets a condition, and returns that."""

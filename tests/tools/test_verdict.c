@@ -38,13 +38,6 @@ json_int_t ins_setting(struct ins_machine *m, const char *name)
     return SECOND / 2;
 }
 
-json_t *ins_host(const json_t *peers, json_int_t node)
-{
-    (void)peers;
-    (void)node;
-    return json_string("");
-}
-
 /* ---- the machine: nodes 0 to 3 with a rank each, whose tree has node 0 as its root ---- */
 
 /* add_link adds a link that is up, and over which something has come `silent` ns ago. */

@@ -139,24 +139,6 @@ void ins_add_silence(struct ins_machine *m)
     json_decref(peers);
 }
 
-json_t *ins_host(const json_t *peers, json_int_t node)
-{
-    char host[INS_HOST_BYTES] = "";
-    const json_t *peer = NULL;
-    for (size_t i = 0; i < json_array_size(peers) && !peer; i++)
-        if (ins_number(json_array_get(peers, i), "node") == node)
-            peer = json_array_get(peers, i);
-    const char *endpoint = ins_string(peer ? peer : json_array_get(peers, 0), "endpoint");
-    const char *colon = strrchr(endpoint, ':');
-    if (strncmp(endpoint, "tcp://", 6) == 0 && colon > endpoint + 6) {
-        if (peer)
-            snprintf(host, sizeof host, "%.*s", (int)(colon - endpoint - 6), endpoint + 6);
-        else if (gethostname(host, sizeof host - 1) != 0)
-            host[0] = '\0';
-    }
-    return ins_text(host);
-}
-
 json_t *ins_collect(struct ins_machine *m)
 {
     json_t *all = json_object(), *peers = ins_rows(m->c, TD_STATUS_PEERS, ins_state_json),

@@ -14,10 +14,6 @@ json_t *ins_collect(struct ins_machine *m);
 /* ins_add_silence adds to each node that has not answered how long ago its last message came, and
  * to which node that answers ("heard_by"): a node hears only those regularly that it needs. */
 void ins_add_silence(struct ins_machine *m);
-/* ins_host returns the host of a node as its endpoint names it, "" on an emulated machine. `peers`:
- * those of this node, whose own endpoint is not among them. */
-enum { INS_HOST_BYTES = 128 };
-json_t *ins_host(const json_t *peers, json_int_t node);
 /* ins_is_late returns true if an operation has waited for ranks for 10 s. */
 bool ins_is_late(const json_t *operation);
 

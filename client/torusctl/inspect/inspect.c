@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "libtorus/status.h"
 
@@ -63,6 +64,34 @@ void ins_print(const json_t *all)
 {
     json_dumpf(all, stdout, JSON_INDENT(2));
     putchar('\n');
+}
+
+json_t *ins_host(const json_t *peers, json_int_t node)
+{
+    char host[INS_HOST_BYTES] = "";
+    const json_t *peer = NULL;
+    for (size_t i = 0; i < json_array_size(peers) && !peer; i++)
+        if (ins_number(json_array_get(peers, i), "node") == node)
+            peer = json_array_get(peers, i);
+    const char *endpoint = ins_string(peer ? peer : json_array_get(peers, 0), "endpoint");
+    const char *colon = strrchr(endpoint, ':');
+    if (strncmp(endpoint, "tcp://", 6) == 0 && colon > endpoint + 6) {
+        if (peer)
+            snprintf(host, sizeof host, "%.*s", (int)(colon - endpoint - 6), endpoint + 6);
+        else if (gethostname(host, sizeof host - 1) != 0)
+            host[0] = '\0';
+    }
+    return ins_text(host);
+}
+
+const char *ins_node_name(char *text, size_t bytes, const json_t *peers, json_int_t node)
+{
+    json_t *host = ins_host(peers, node);
+    const char *name = json_string_value(host);
+    snprintf(text, bytes, name && *name ? "node %lld (host %.100s)" : "node %lld", (long long)node,
+             name);
+    json_decref(host);
+    return text;
 }
 
 void ins_duration(char *text, size_t bytes, json_int_t ns)

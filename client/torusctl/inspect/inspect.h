@@ -29,6 +29,13 @@ void ins_print(const json_t *all);
 
 /* ---- text ---- */
 
+enum { INS_HOST_BYTES = 128, INS_NODE_NAME_BYTES = INS_HOST_BYTES + 40 };
+/* ins_host returns the host of a node as its endpoint names it, "" on an emulated machine. `peers`:
+ * those of this node (TD_STATUS_PEERS), whose own endpoint is not among them. */
+json_t *ins_host(const json_t *peers, json_int_t node);
+/* ins_node_name writes "node 3 (host c)", or "node 3" if the host is not known, and returns it. */
+const char *ins_node_name(char *text, size_t bytes, const json_t *peers, json_int_t node);
+
 /* ins_duration writes a time in ns as 12us, 340ms, 12.5s, 2.5m or 3.0h. */
 void ins_duration(char *text, size_t bytes, json_int_t ns);
 /* ins_clock writes the local time of `ns` ago, such as 03:12:45, with the date if it is a day or

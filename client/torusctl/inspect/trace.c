@@ -162,8 +162,11 @@ static void print_silent(const struct ins_machine *m)
 {
     for (size_t i = 0; i < json_array_size(m->silent); i++) {
         const json_t *s = json_array_get(m->silent, i);
-        fprintf(stderr, "! node %lld did not answer, its events are missing: %s\n",
-                (long long)ins_number(s, "node"), ins_string(s, "error"));
+        char age[32];
+        ins_duration(age, sizeof age, ins_number(s, "silent_ns"));
+        fprintf(stderr, "! node %lld did not answer, its events are missing%s%s: %s\n",
+                (long long)ins_number(s, "node"), ins_number(s, "silent_ns") ? "; last heard " : "",
+                ins_number(s, "silent_ns") ? strcat(age, " ago") : "", ins_string(s, "error"));
     }
 }
 
@@ -230,6 +233,8 @@ static int make(struct ins_machine *m, struct wish *w, const struct ins_rings *r
         return EXIT_FAILED;
     json_t *state = ins_collect(m);
     w->selection.late = json_object_get(state, "operations");
+    w->selection.peers = json_object_get(state, "peers");
+    w->selection.silent = m->silent;
     w->selection.late_at = tl_now_ns();
     w->selection.is_whole = json_array_size(m->silent) == 0;
     json_t *events = ins_timeline(r, &w->selection, &zero);

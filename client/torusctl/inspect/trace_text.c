@@ -13,13 +13,14 @@ static bool begins(const char *text, const char *beginning)
     return strncmp(text, beginning, strlen(beginning)) == 0;
 }
 
-/* is_shown returns true for the call of a rank, a late rank or a failure: not for parts of calls.
- */
+/* is_shown returns true for the call of a rank, a late rank, a failure, or what happened to a node:
+ * not for parts of calls. */
 static bool is_shown(const json_t *event)
 {
     const char *name = ins_string(event, "name");
-    return json_object_get(json_object_get(event, "args"), "rank") || begins(name, "ERROR") ||
-           begins(name, "CULPRIT");
+    const json_t *args = json_object_get(event, "args");
+    return json_object_get(args, "rank") || json_object_get(args, "about_node") ||
+           begins(name, "ERROR") || begins(name, "CULPRIT");
 }
 
 static double time_of(const json_t *event)
@@ -97,12 +98,16 @@ static void print_event(const json_t *event, const struct ins_axis *axis)
         snprintf(who, sizeof who, "rank %lld", (long long)json_integer_value(rank));
     printf("%s %7s ago  node %-4lld %-9s %s", clock, age, (long long)ins_number(event, "pid"), who,
            ins_string(event, "name"));
+    /* a rank that has given its daemon up: the daemon knows neither when, nor when it had called */
     if (json_is_false(over))
-        printf(": waits, for %s so far\n", took);
-    else if (over)
-        printf(": took %s\n", took);
-    else
-        putchar('\n');
+        printf(": waits, for %s so far", took);
+    else if (over && !json_object_get(args, "gave_up"))
+        printf(": took %s", took);
+    if (json_object_get(args, "waited_for")) {
+        ins_duration(took, sizeof took, ins_number(args, "silent_ns"));
+        printf("; %s of it for %s", took, ins_string(args, "waited_for"));
+    }
+    putchar('\n');
 }
 
 /* latest returns the `lines` events that ended last of those that are shown, in the order of their
@@ -150,7 +155,7 @@ static json_t *event_json(const json_t *event, const struct ins_axis *axis)
     json_t *e = json_pack("{s:I s:I s:I s:s}", "age_ns", (json_int_t)(axis->now_ns - at), "unix_ns",
                           (json_int_t)(axis->begin_ns + at), "node", ins_number(event, "pid"),
                           "name", ins_string(event, "name"));
-    if (dur)
+    if (dur && !json_object_get(args, "gave_up"))
         json_object_set_new(e, "took_ns", json_integer((json_int_t)(1e3 * json_number_value(dur))));
     json_object_update_missing(e, (json_t *)(uintptr_t)args);
     return e;

@@ -14,7 +14,8 @@ struct ins_axis {
     size_t lines;
 };
 
-/* ins_trace_text prints the calls of ranks, the ranks that are late, and failures that ended last,
+/* ins_trace_text prints the calls of ranks, the ranks that are late, failures, and what happened to
+ * nodes, that ended last,
  * in the order of their beginnings. It returns how many earlier ones it leaves out. */
 size_t ins_trace_text(const json_t *events, const struct ins_axis *axis);
 /* ins_trace_json returns the same events as a list of objects with age_ns, unix_ns, node, name,

@@ -10,12 +10,21 @@
 #include "model/call.h"
 #include "model/program.h"
 #include "trace_chrome.h"
+#include "trace_nodes.h"
+
+/* A rank that has given its daemon up is known to be gone in this time after the daemon runs again.
+ */
+#define GIVEN_UP_NS 1000000000LL
+#define SHORT_NS 1000000000LL
+#define SILENCE_NS 10000000LL /* shorter waits are not told as those for a silent node */
 
 /* struct maker: a timeline that is being made. */
 struct maker {
     const struct ins_rings *r;
     const struct ins_selection *s;
     struct chrome c;
+    size_t deaths;
+    const struct ins_event **death; /* of ranks that have given up a daemon that did not run */
 };
 
 typedef const struct ins_event *event;
@@ -55,6 +64,20 @@ static event find_before(const struct maker *k, event from, enum td_trace_kind k
     return NULL;
 }
 
+/* find_deaths finds the ranks that have given up their daemon. It returns false without memory. */
+static bool find_deaths(struct maker *k)
+{
+    event end = k->r->event + k->r->count;
+    size_t all = 0;
+    for (event e = k->r->event; e < end; e++)
+        all += e->e.kind == TD_TRACE_DIED;
+    k->death = calloc(all + 1, sizeof(event));
+    for (event e = k->r->event; k->death && e < end; e++)
+        if (e->e.kind == TD_TRACE_DIED && e->e.a > 1)
+            k->death[k->deaths++] = e;
+    return k->death != NULL;
+}
+
 /* ---- names ---- */
 
 /* call_of returns the kind of call of an event's operation; 0: the node did not know it. */
@@ -92,14 +115,43 @@ static void add_number(json_t *a, const char *key, uint64_t value)
 
 /* ---- calls of ranks ---- */
 
-/* inside_call adds the wait of a rank until the gate opens, and its run after it. */
-static void inside_call(struct maker *k, event call, int64_t end, bool is_over)
+/* silence_of returns for how long a call waited, until its release, because a node was silent. A
+ * call that began when the silence was over, or nearly, waited for what comes after a silence. */
+static int64_t silence_of(event call, event release)
+{
+    int64_t waited = release ? release->at - call->since : 0;
+    bool told = release && release->e.a > 0 && waited > SILENCE_NS;
+    return !told ? 0 : release->e.b < (uint64_t)waited ? (int64_t)release->e.b : waited;
+}
+
+/* release_of returns the release of a call that ends at `end`, or NULL. */
+static event release_of(const struct maker *k, event call, int64_t end)
 {
     event release = find_after(k, call, TD_TRACE_RELEASE, TD_TRACE_NOBODY);
+    return release && release->at <= end ? release : NULL;
+}
+
+/* name_silence writes for which node a call waited. Its own daemon may have been the one that did
+ * not run. */
+static void name_silence(const struct maker *k, event release, char *text, size_t bytes)
+{
+    char node[INS_NODE_NAME_BYTES];
+    uint32_t silent = (uint32_t)release->e.a - 1;
+    if (silent == release->node)
+        snprintf(text, bytes, "torusd here, which did not run");
+    else
+        snprintf(text, bytes, "%s, which was silent",
+                 ins_node_name(node, sizeof node, k->s->peers, silent));
+}
+
+/* inside_call adds the wait of a rank until the gate opens, and its run after it. The last part of
+ * the wait may be for a node that was silent. */
+static void inside_call(struct maker *k, event call, int64_t end, bool is_over)
+{
+    event release = release_of(k, call, end);
+    int64_t silence = silence_of(call, release), until = (release ? release->at : end) - silence;
     json_t *wait = json_object();
-    char text[64] = "wait for ranks";
-    if (release && release->at > end)
-        release = NULL;
+    char text[INS_NODE_NAME_BYTES + 40] = "wait for ranks", node[INS_NODE_NAME_BYTES + 24];
     if (release && release->e.subject != TD_TRACE_NOBODY) {
         add_number(wait, "last_rank", release->e.subject);
         if (release->e.subject == call->e.subject)
@@ -107,9 +159,64 @@ static void inside_call(struct maker *k, event call, int64_t end, bool is_over)
         else
             snprintf(text, sizeof text, "wait for rank %u", release->e.subject);
     }
-    chrome_inside(&k->c, call->since, release ? release->at : end, text, wait);
+    if (silence && until <= call->since)
+        json_decref(wait);
+    else
+        chrome_inside(&k->c, call->since, until, text, wait);
+    if (silence) {
+        name_silence(k, release, node, sizeof node);
+        snprintf(text, sizeof text, "wait for %s", node);
+        chrome_inside(&k->c, until, release->at, text,
+                      json_pack("{s:I, s:I}", "silent_node", (json_int_t)release->e.a - 1,
+                                "silent_ns", (json_int_t)silence));
+    }
     if (release)
         chrome_inside(&k->c, release->at, end, is_over ? "run" : "run, not over", NULL);
+}
+
+/* has_given_up returns true if the rank of a call had given its daemon up, because that did not
+ * run, before the call ended here: the reply has reached nobody. */
+static bool has_given_up(const struct maker *k, event over)
+{
+    for (size_t i = 0; i < k->deaths; i++) {
+        event e = k->death[i];
+        if (e->node == over->node && e->e.subject == over->e.subject &&
+            over->at > e->at - GIVEN_UP_NS)
+            return true;
+    }
+    return false;
+}
+
+/* ending_of returns what follows the name of a call that is over. */
+static const char *ending_of(event over, bool given_up)
+{
+    if (given_up)
+        return ": abandoned, the rank gave torusd up";
+    if (over->e.error)
+        return over->e.a ? ": abandoned" : ": failed";
+    return "";
+}
+
+/* add_ending appends to the name of a call how it ended, and says for how long a silence delayed
+ * it.
+ */
+static void add_ending(const struct maker *k, event call, event over, json_t *a, char *text,
+                       size_t bytes)
+{
+    event release = release_of(k, call, over->at);
+    int64_t silence = silence_of(call, release);
+    char node[INS_NODE_NAME_BYTES + 24];
+    bool given_up = has_given_up(k, over);
+    size_t length = strlen(text);
+    snprintf(text + length, bytes - length, "%s", ending_of(over, given_up));
+    if (given_up)
+        json_object_set_new(a, "gave_up", json_true());
+    if (!silence || given_up)
+        return;
+    name_silence(k, release, node, sizeof node);
+    json_object_set_new(a, "waited_for", ins_text(node));
+    add_number(a, "silent_node", release->e.a - 1);
+    add_number(a, "silent_ns", (uint64_t)silence);
 }
 
 static void put_call(struct maker *k, event call)
@@ -123,9 +230,8 @@ static void put_call(struct maker *k, event call)
     add_number(a, "calls_in_segment_before", call->e.a);
     json_object_set_new(a, "is_over", json_boolean(over != NULL));
     name(k, call, "", text, sizeof text);
-    if (over && over->e.error)
-        snprintf(text + strlen(text), sizeof text - strlen(text),
-                 over->e.a ? ": abandoned" : ": failed");
+    if (over)
+        add_ending(k, call, over, a, text, sizeof text);
     chrome_span(&k->c, call->node, CHROME_RANKS + call->e.subject, call->since, end, text, a);
     inside_call(k, call, end, over != NULL);
 }
@@ -305,15 +411,6 @@ static void put_packets(struct maker *k, event e)
     chrome_span(&k->c, e->node, out ? CHROME_OUT : CHROME_IN, e->since, e->at, text, a);
 }
 
-static void put_link(struct maker *k, event e)
-{
-    char text[60];
-    snprintf(text, sizeof text, "link to node %u is %s", e->e.subject,
-             e->e.kind == TD_TRACE_LINK_UP ? "up" : "down");
-    chrome_instant(&k->c, e->node, CHROME_LINKS, e->at, text,
-                   json_pack("{s:i}", "node", (int)e->e.subject));
-}
-
 static void put_death(struct maker *k, event e)
 {
     char text[120], paused[32];
@@ -375,10 +472,8 @@ static void put(struct maker *k, event e)
     case TD_TRACE_DIED:
         put_death(k, e);
         return;
-    case TD_TRACE_LINK_UP:
+    case TD_TRACE_LINK_UP: /* ins_trace_nodes adds these */
     case TD_TRACE_LINK_DOWN:
-        put_link(k, e);
-        return;
     case TD_TRACE_SILENT:
     case TD_TRACE_HEARD:
     case TD_TRACE_NODE_LOST:
@@ -391,6 +486,43 @@ static void put(struct maker *k, event e)
     }
 }
 
+/* find_silent returns the row of a node that has not answered, or NULL. */
+static const json_t *find_silent(const struct maker *k, json_int_t node)
+{
+    for (size_t i = 0; i < json_array_size(k->s->silent); i++)
+        if (ins_number(json_array_get(k->s->silent, i), "node") == node)
+            return json_array_get(k->s->silent, i);
+    return NULL;
+}
+
+/* name_absent writes what is known of a rank that is missing: it is late, or its node is silent and
+ * nobody knows whether the rank has called. It returns the time of that silence, 0: not known. */
+static json_int_t name_absent(const struct maker *k, const json_t *row, json_int_t operation,
+                              char *text, size_t bytes)
+{
+    const json_t *silent = find_silent(k, ins_number(row, "node"));
+    char node[INS_NODE_NAME_BYTES], time[32], since[48] = "does not answer";
+    json_int_t ns = ins_number(row, "silent_ns") ? ins_number(row, "silent_ns")
+                                                 : ins_number(silent, "silent_ns"),
+               rank = ins_number(row, "job_rank");
+    bool heard = strcmp(ins_string(row, "node_state"), "up") == 0;
+    if (ins_number(row, "pid") || (heard && !silent)) {
+        snprintf(text, bytes, "LATE: rank %lld has not called operation %lld", (long long)rank,
+                 (long long)operation);
+        return ns;
+    }
+    ins_duration(time, sizeof time, ns);
+    if (ns >= SHORT_NS) /* else another node hears it */
+        snprintf(since, sizeof since, "has been silent for %s", time);
+    if (json_is_true(json_object_get(silent, "stopped")))
+        snprintf(since, sizeof since, "was stopped by its operator");
+    snprintf(text, bytes,
+             "SILENT: %s %s, and whether rank %lld has called operation %lld is not known",
+             ins_node_name(node, sizeof node, k->s->peers, ins_number(row, "node")), since,
+             (long long)rank, (long long)operation);
+    return ns;
+}
+
 /* put_absent adds the ranks that an operation in flight misses, as the operating system sees them.
  */
 static void put_absent(struct maker *k, const json_t *operation)
@@ -399,15 +531,14 @@ static void put_absent(struct maker *k, const json_t *operation)
     size_t i = 0;
     json_array_foreach(absent, i, row)
     {
-        char text[120];
-        json_t *a = json_pack("{s:o s:I s:I s:O s:O s:I}", "job", ins_text(k->s->job), "operation",
-                              ins_number(operation, "sequence"), "rank",
-                              ins_number(row, "job_rank"), "pid", json_object_get(row, "pid"),
-                              "process_state", json_object_get(row, "process_state"), "silent_ns",
-                              ins_number(row, "silent_ns"));
-        snprintf(text, sizeof text, "LATE: rank %lld has not called operation %lld",
-                 (long long)ins_number(row, "job_rank"),
-                 (long long)ins_number(operation, "sequence"));
+        char text[INS_NODE_NAME_BYTES + 160];
+        json_int_t silent_ns =
+            name_absent(k, row, ins_number(operation, "sequence"), text, sizeof text);
+        json_t *a =
+            json_pack("{s:o s:I s:I s:O s:O s:I}", "job", ins_text(k->s->job), "operation",
+                      ins_number(operation, "sequence"), "rank", ins_number(row, "job_rank"), "pid",
+                      json_object_get(row, "pid"), "process_state",
+                      json_object_get(row, "process_state"), "silent_ns", silent_ns);
         chrome_span(&k->c, (uint32_t)ins_number(row, "node"),
                     CHROME_RANKS + (uint32_t)ins_number(row, "job_rank"),
                     k->s->late_at - ins_number(operation, "age_ns"), k->s->late_at, text, a);
@@ -416,7 +547,29 @@ static void put_absent(struct maker *k, const json_t *operation)
 
 static bool is_selected(const struct maker *k, event e)
 {
-    return !k->s->one || (e->e.world != 0 && e->e.sequence == k->s->number);
+    return e->e.world != 0 && (!k->s->one || e->e.sequence == k->s->number);
+}
+
+/* is_wanted returns true if an operation in flight is shown, on an axis that begins at `zero`. */
+static bool is_wanted(const struct maker *k, const json_t *operation, int64_t zero)
+{
+    const struct ins_selection *s = k->s;
+    return (!s->one || (uint64_t)ins_number(operation, "sequence") == s->number) &&
+           s->late_at - ins_number(operation, "age_ns") >= zero &&
+           ins_is_operation_of(operation, s->job, (json_int_t)s->world);
+}
+
+/* end_of returns the end of the time that is shown: a selected operation may be over. */
+static int64_t end_of(const struct maker *k, int64_t zero)
+{
+    int64_t end = zero;
+    for (size_t i = 0; i < json_array_size(k->s->late); i++)
+        if (is_wanted(k, json_array_get(k->s->late, i), zero))
+            return INT64_MAX;
+    for (event e = k->r->event; k->s->one && e < k->r->event + k->r->count; e++)
+        if (is_selected(k, e) && e->at > end)
+            end = e->at;
+    return k->s->one ? end : INT64_MAX;
 }
 
 /* begin_of returns the time of the first event that is shown. */
@@ -424,7 +577,7 @@ static int64_t begin_of(const struct maker *k)
 {
     int64_t zero = INT64_MAX;
     for (event e = k->r->event; e < k->r->event + k->r->count; e++)
-        if (is_selected(k, e) && e->e.world && e->since < zero)
+        if (is_selected(k, e) && e->since < zero)
             zero = e->since;
     return zero == INT64_MAX ? 0 : zero;
 }
@@ -434,17 +587,16 @@ json_t *ins_timeline(const struct ins_rings *r, const struct ins_selection *s, i
     struct maker k = {.r = r, .s = s};
     const json_t *operation = NULL;
     size_t i = 0;
+    if (!find_deaths(&k))
+        return NULL;
     *zero = begin_of(&k);
     chrome_begin(&k.c, *zero);
     for (event e = r->event; e < r->event + r->count; e++)
         if (is_selected(&k, e) && e->at >= *zero)
             put(&k, e);
-    json_array_foreach(s->late, i, operation)
-    {
-        bool wanted = !s->one || (uint64_t)ins_number(operation, "sequence") == s->number;
-        bool begun = s->late_at - ins_number(operation, "age_ns") >= *zero;
-        if (wanted && begun && ins_is_operation_of(operation, s->job, (json_int_t)s->world))
-            put_absent(&k, operation);
-    }
+    ins_trace_nodes(&k.c, r, s->peers, *zero, end_of(&k, *zero));
+    json_array_foreach(s->late, i, operation) if (is_wanted(&k, operation, *zero))
+        put_absent(&k, operation);
+    free(k.death);
     return chrome_end(&k.c);
 }

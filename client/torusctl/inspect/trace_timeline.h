@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trace_timeline: the events of a job as a timeline: calls, gate, steps, packets and waits. */
+/* trace_timeline: the events of a job as a timeline: calls, gate, steps, packets, waits and
+ * what happened to nodes. */
 #ifndef TORUSCTL_INSPECT_TRACE_TIMELINE_H
 #define TORUSCTL_INSPECT_TRACE_TIMELINE_H
 
@@ -14,7 +15,9 @@ struct ins_selection {
     bool one;       /* only the operation `number` */
     uint64_t number;
     const json_t *late; /* operations in flight, as torusctl ops merges them (collect.h), or NULL */
-    int64_t late_at;    /* when they were read, CLOCK_MONOTONIC */
+    const json_t *peers;  /* rows of the other nodes (collect.h), or NULL */
+    const json_t *silent; /* nodes that have not answered (machine.h) */
+    int64_t late_at;      /* when they were read, CLOCK_MONOTONIC */
 };
 
 /* ins_timeline returns Chrome's list of trace events, and sets *zero to the begin of the axis
