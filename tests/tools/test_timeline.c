@@ -116,6 +116,8 @@ static void a_call_of_a_rank_that_gave_up_is_abandoned(void **state)
     add(0, TD_TRACE_CALL, 2, 30.001, 30.001)->sequence = 1;
     add(0, TD_TRACE_RETURN, 2, 30.001, 30.002)->sequence = 1;
     add(0, TD_TRACE_DIED, 1, 30.003, 30.003)->a = 19;
+    add(0, TD_TRACE_CALL, 2, 30.003, 30.003)->sequence = 2;
+    add(0, TD_TRACE_RETURN, 2, 30.003, 30.004)->sequence = 2;
     make();
     const json_t *call = find("barrier 1: abandoned, the rank gave torusd up");
     assert_non_null(call);
@@ -123,6 +125,10 @@ static void a_call_of_a_rank_that_gave_up_is_abandoned(void **state)
     assert_int_equal(argument("barrier 1: abandoned, the rank gave torusd up", "rank"), 1);
     assert_int_equal(argument("barrier 1", "rank"), 2); /* of a rank that lives */
     assert_null(json_object_get(json_object_get(find("barrier 0"), "args"), "gave_up"));
+    /* when that one has called is not known either */
+    assert_true(
+        json_is_true(json_object_get(json_object_get(find("barrier 1"), "args"), "after_pause")));
+    assert_null(json_object_get(json_object_get(find("barrier 2"), "args"), "after_pause"));
     expect("torusd did not run for 19.0s", 11, 30);
     end();
 }
@@ -180,9 +186,12 @@ static void a_rank_of_a_silent_node_is_not_late(void **state)
     (void)state;
     begin();
     add(0, TD_TRACE_CALL, 1, 10, 10);
+    add(0, TD_TRACE_CALL, 1, 97, 97)->sequence = 9; /* not the first rank to call */
     late("up", 0);
     silent(0);
     make();
+    expect("wait for node 1, which is silent", 97, 100);
+    assert_int_equal(argument("barrier 9", "silent_ns"), 3 * SECOND);
     expect("SILENT: node 1 has been silent for 12.0s, and whether rank 2 has called operation 9 "
            "is not known",
            95, 100);
@@ -204,8 +213,10 @@ static void a_rank_of_a_silent_node_is_not_late(void **state)
     end();
     begin();
     add(0, TD_TRACE_CALL, 1, 10, 10);
+    add(0, TD_TRACE_CALL, 1, 95, 95)->sequence = 9;
     late("up", 4711); /* its node says so */
     make();
+    assert_null(json_object_get(json_object_get(find("barrier 9"), "args"), "waited_for"));
     assert_non_null(find("LATE: rank 2 has not called operation 9"));
     end();
 }

@@ -6,9 +6,6 @@
 
 #include "inspect.h"
 
-/* A pause of a daemon that is shorter is in the timeline only: a busy host has many of them. */
-#define PAUSE_NS 1000000000LL
-
 typedef const struct ins_event *event;
 
 /* struct maker: events of nodes that are being added. begin: of the time that is shown. */
@@ -98,7 +95,7 @@ static void put_pause(const struct maker *k, event e)
     ins_duration(time, sizeof time, ns);
     snprintf(text, sizeof text, "torusd did not run for %s", time);
     chrome_span(k->c, e->node, CHROME_LINKS, e->since > k->begin ? e->since : k->begin, e->at, text,
-                ns < PAUSE_NS ? NULL : about(e, "paused_ns", ns));
+                ns < INS_PAUSE_NS ? NULL : about(e, "paused_ns", ns));
 }
 
 static void put(const struct maker *k, event e)

@@ -8,6 +8,9 @@
 #include "trace_chrome.h"
 #include "trace_rings.h"
 
+/* A pause of a daemon that is shorter is in the timeline only: a busy host has many of them. */
+#define INS_PAUSE_NS 1000000000LL
+
 /* ins_trace_nodes adds the events of no job that happened between two times (ns on the axis), if
  * they were recorded by a node with events of the job, or are about one. peers: of this node
  * (ins_host). */

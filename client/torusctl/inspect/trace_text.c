@@ -102,7 +102,8 @@ static void print_event(const json_t *event, const struct ins_axis *axis)
     if (json_is_false(over))
         printf(": waits, for %s so far", took);
     else if (over && !json_object_get(args, "gave_up"))
-        printf(": took %s", took);
+        printf(": took %s%s", took,
+               json_object_get(args, "after_pause") ? " since torusd ran again" : "");
     if (json_object_get(args, "waited_for")) {
         ins_duration(took, sizeof took, ins_number(args, "silent_ns"));
         printf("; %s of it for %s", took, ins_string(args, "waited_for"));

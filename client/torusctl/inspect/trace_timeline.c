@@ -113,16 +113,50 @@ static void add_number(json_t *a, const char *key, uint64_t value)
     json_object_set_new(a, key, json_integer((json_int_t)value));
 }
 
+/* ---- missing ranks ---- */
+
+/* is_wanted returns true if an operation in flight is shown, on an axis that begins at `zero`. */
+static bool is_wanted(const struct maker *k, const json_t *operation, int64_t zero)
+{
+    const struct ins_selection *s = k->s;
+    return (!s->one || (uint64_t)ins_number(operation, "sequence") == s->number) &&
+           s->late_at - ins_number(operation, "age_ns") >= zero &&
+           ins_is_operation_of(operation, s->job, (json_int_t)s->world);
+}
+
+/* find_silent returns the row of a node that has not answered, or NULL. */
+static const json_t *find_silent(const struct maker *k, json_int_t node)
+{
+    for (size_t i = 0; i < json_array_size(k->s->silent); i++)
+        if (ins_number(json_array_get(k->s->silent, i), "node") == node)
+            return json_array_get(k->s->silent, i);
+    return NULL;
+}
+
+/* is_unknown returns true if the node of a missing rank does not answer, so that nobody knows
+ * whether the rank has called. */
+static bool is_unknown(const struct maker *k, const json_t *absent)
+{
+    bool heard = strcmp(ins_string(absent, "node_state"), "up") == 0;
+    return !ins_number(absent, "pid") &&
+           (!heard || find_silent(k, ins_number(absent, "node")) != NULL);
+}
+
+/* silence_of_absent returns how long ago the node of a missing rank was heard, 0: not known. */
+static json_int_t silence_of_absent(const struct maker *k, const json_t *absent)
+{
+    json_int_t ns = ins_number(absent, "silent_ns");
+    return ns ? ns : ins_number(find_silent(k, ins_number(absent, "node")), "silent_ns");
+}
+
 /* ---- calls of ranks ---- */
 
-/* silence_of returns for how long a call waited, until its release, because a node was silent. A
- * call that began when the silence was over, or nearly, waited for what comes after a silence. */
-static int64_t silence_of(event call, event release)
-{
-    int64_t waited = release ? release->at - call->since : 0;
-    bool told = release && release->e.a > 0 && waited > SILENCE_NS;
-    return !told ? 0 : release->e.b < (uint64_t)waited ? (int64_t)release->e.b : waited;
-}
+/* struct silence: the part of a call in which its rank waited to hear from a node. */
+struct silence {
+    int64_t begin, end; /* the same: there was none */
+    uint32_t node;
+    bool goes_on;
+};
 
 /* release_of returns the release of a call that ends at `end`, or NULL. */
 static event release_of(const struct maker *k, event call, int64_t end)
@@ -131,25 +165,72 @@ static event release_of(const struct maker *k, event call, int64_t end)
     return release && release->at <= end ? release : NULL;
 }
 
+/* silence_now returns the silence that a call waits for which is not over, if all ranks that are
+ * missing are those of one node that does not answer. */
+static struct silence silence_now(const struct maker *k, event call, int64_t end)
+{
+    struct silence s = {.begin = end, .end = end};
+    const json_t *absent = NULL, *o = NULL;
+    for (size_t i = 0; call->e.group == 0 && i < json_array_size(k->s->late); i++) {
+        o = json_array_get(k->s->late, i);
+        if (ins_number(o, "group") == 0 && is_wanted(k, o, INT64_MIN) &&
+            (uint64_t)ins_number(o, "sequence") == call->e.sequence)
+            absent = json_object_get(o, "absent");
+    }
+    json_int_t least = INT64_MAX;
+    for (size_t i = 0; i < json_array_size(absent); i++) {
+        const json_t *row = json_array_get(absent, i);
+        json_int_t ns = silence_of_absent(k, row);
+        if (!is_unknown(k, row) || (i && ins_number(row, "node") != s.node))
+            return s;
+        s.node = (uint32_t)ins_number(row, "node");
+        least = ns < least ? ns : least;
+    }
+    if (json_array_size(absent) == 0 || least < SHORT_NS)
+        return s;
+    s.begin = end - least > call->since ? end - least : call->since;
+    s.goes_on = true;
+    return s;
+}
+
+/* silence_of returns the silence that a call waited for: until its release, or until now. A call
+ * that began when the silence was over, or nearly, waited for what comes after a silence. */
+static struct silence silence_of(const struct maker *k, event call, event release, int64_t end,
+                                 bool is_over)
+{
+    struct silence s = {.begin = end, .end = end};
+    int64_t waited = release ? release->at - call->since : 0;
+    if (!release)
+        return is_over ? s : silence_now(k, call, end);
+    if (release->e.a == 0 || waited <= SILENCE_NS)
+        return s;
+    bool whole = release->e.b >= (uint64_t)waited;
+    s.end = release->at;
+    s.begin = whole ? call->since : release->at - (int64_t)release->e.b;
+    s.node = (uint32_t)release->e.a - 1;
+    return s;
+}
+
 /* name_silence writes for which node a call waited. Its own daemon may have been the one that did
  * not run. */
-static void name_silence(const struct maker *k, event release, char *text, size_t bytes)
+static void name_silence(const struct maker *k, event call, const struct silence *s, char *text,
+                         size_t bytes)
 {
     char node[INS_NODE_NAME_BYTES];
-    uint32_t silent = (uint32_t)release->e.a - 1;
-    if (silent == release->node)
+    if (s->node == call->node)
         snprintf(text, bytes, "torusd here, which did not run");
     else
-        snprintf(text, bytes, "%s, which was silent",
-                 ins_node_name(node, sizeof node, k->s->peers, silent));
+        snprintf(text, bytes, "%s, which %s silent",
+                 ins_node_name(node, sizeof node, k->s->peers, s->node), s->goes_on ? "is" : "was");
 }
 
 /* inside_call adds the wait of a rank until the gate opens, and its run after it. The last part of
  * the wait may be for a node that was silent. */
-static void inside_call(struct maker *k, event call, int64_t end, bool is_over)
+static void inside_call(struct maker *k, event call, event release, const struct silence *silence,
+                        int64_t end, bool is_over)
 {
-    event release = release_of(k, call, end);
-    int64_t silence = silence_of(call, release), until = (release ? release->at : end) - silence;
+    bool silent = silence->begin < silence->end;
+    int64_t until = silent ? silence->begin : release ? release->at : end;
     json_t *wait = json_object();
     char text[INS_NODE_NAME_BYTES + 40] = "wait for ranks", node[INS_NODE_NAME_BYTES + 24];
     if (release && release->e.subject != TD_TRACE_NOBODY) {
@@ -159,16 +240,16 @@ static void inside_call(struct maker *k, event call, int64_t end, bool is_over)
         else
             snprintf(text, sizeof text, "wait for rank %u", release->e.subject);
     }
-    if (silence && until <= call->since)
+    if (silent && until <= call->since)
         json_decref(wait);
     else
         chrome_inside(&k->c, call->since, until, text, wait);
-    if (silence) {
-        name_silence(k, release, node, sizeof node);
+    if (silent) {
+        name_silence(k, call, silence, node, sizeof node);
         snprintf(text, sizeof text, "wait for %s", node);
-        chrome_inside(&k->c, until, release->at, text,
-                      json_pack("{s:I, s:I}", "silent_node", (json_int_t)release->e.a - 1,
-                                "silent_ns", (json_int_t)silence));
+        chrome_inside(&k->c, silence->begin, silence->end, text,
+                      json_pack("{s:i, s:I}", "silent_node", (int)silence->node, "silent_ns",
+                                (json_int_t)(silence->end - silence->begin)));
     }
     if (release)
         chrome_inside(&k->c, release->at, end, is_over ? "run" : "run, not over", NULL);
@@ -197,32 +278,37 @@ static const char *ending_of(event over, bool given_up)
     return "";
 }
 
-/* add_ending appends to the name of a call how it ended, and says for how long a silence delayed
- * it.
- */
-static void add_ending(const struct maker *k, event call, event over, json_t *a, char *text,
-                       size_t bytes)
+/* is_read_late returns true if a call is the first one of its rank that was read after a pause of
+ * the daemon: nobody knows when in the pause the rank has called. */
+static bool is_read_late(const struct maker *k, event call)
 {
-    event release = release_of(k, call, over->at);
-    int64_t silence = silence_of(call, release);
+    for (event e = call;
+         e-- > k->r->event && e->node == call->node && call->at - e->at < GIVEN_UP_NS;) {
+        bool mine = e->e.world == call->e.world && e->e.subject == call->e.subject;
+        if (e->e.kind == TD_TRACE_PAUSED && e->at - e->since >= INS_PAUSE_NS)
+            return true;
+        if (mine && (e->e.kind == TD_TRACE_CALL || e->e.kind == TD_TRACE_RETURN))
+            return false;
+    }
+    return false;
+}
+
+static void add_silence(const struct maker *k, event call, const struct silence *s, json_t *a)
+{
     char node[INS_NODE_NAME_BYTES + 24];
-    bool given_up = has_given_up(k, over);
-    size_t length = strlen(text);
-    snprintf(text + length, bytes - length, "%s", ending_of(over, given_up));
-    if (given_up)
-        json_object_set_new(a, "gave_up", json_true());
-    if (!silence || given_up)
-        return;
-    name_silence(k, release, node, sizeof node);
+    name_silence(k, call, s, node, sizeof node);
     json_object_set_new(a, "waited_for", ins_text(node));
-    add_number(a, "silent_node", release->e.a - 1);
-    add_number(a, "silent_ns", (uint64_t)silence);
+    add_number(a, "silent_node", s->node);
+    add_number(a, "silent_ns", (uint64_t)(s->end - s->begin));
 }
 
 static void put_call(struct maker *k, event call)
 {
     event over = find_after(k, call, TD_TRACE_RETURN, call->e.subject);
     int64_t end = over ? over->at : k->r->clock[call->node].read_at;
+    event release = release_of(k, call, end);
+    struct silence silence = silence_of(k, call, release, end, over != NULL);
+    bool gave_up = over && has_given_up(k, over);
     json_t *a = arguments(k, over ? over : call);
     char text[100];
     add_number(a, "rank", call->e.subject);
@@ -231,9 +317,15 @@ static void put_call(struct maker *k, event call)
     json_object_set_new(a, "is_over", json_boolean(over != NULL));
     name(k, call, "", text, sizeof text);
     if (over)
-        add_ending(k, call, over, a, text, sizeof text);
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s", ending_of(over, gave_up));
+    if (gave_up)
+        json_object_set_new(a, "gave_up", json_true());
+    else if (silence.begin < silence.end)
+        add_silence(k, call, &silence, a);
+    if (is_read_late(k, call))
+        json_object_set_new(a, "after_pause", json_true());
     chrome_span(&k->c, call->node, CHROME_RANKS + call->e.subject, call->since, end, text, a);
-    inside_call(k, call, end, over != NULL);
+    inside_call(k, call, release, &silence, end, over != NULL);
 }
 
 /* put_return adds a call whose beginning was overwritten. */
@@ -486,30 +578,17 @@ static void put(struct maker *k, event e)
     }
 }
 
-/* find_silent returns the row of a node that has not answered, or NULL. */
-static const json_t *find_silent(const struct maker *k, json_int_t node)
-{
-    for (size_t i = 0; i < json_array_size(k->s->silent); i++)
-        if (ins_number(json_array_get(k->s->silent, i), "node") == node)
-            return json_array_get(k->s->silent, i);
-    return NULL;
-}
-
-/* name_absent writes what is known of a rank that is missing: it is late, or its node is silent and
- * nobody knows whether the rank has called. It returns the time of that silence, 0: not known. */
-static json_int_t name_absent(const struct maker *k, const json_t *row, json_int_t operation,
-                              char *text, size_t bytes)
+/* name_absent writes what is known of a rank that is missing. */
+static void name_absent(const struct maker *k, const json_t *row, json_int_t operation, char *text,
+                        size_t bytes)
 {
     const json_t *silent = find_silent(k, ins_number(row, "node"));
     char node[INS_NODE_NAME_BYTES], time[32], since[48] = "does not answer";
-    json_int_t ns = ins_number(row, "silent_ns") ? ins_number(row, "silent_ns")
-                                                 : ins_number(silent, "silent_ns"),
-               rank = ins_number(row, "job_rank");
-    bool heard = strcmp(ins_string(row, "node_state"), "up") == 0;
-    if (ins_number(row, "pid") || (heard && !silent)) {
+    json_int_t ns = silence_of_absent(k, row), rank = ins_number(row, "job_rank");
+    if (!is_unknown(k, row)) {
         snprintf(text, bytes, "LATE: rank %lld has not called operation %lld", (long long)rank,
                  (long long)operation);
-        return ns;
+        return;
     }
     ins_duration(time, sizeof time, ns);
     if (ns >= SHORT_NS) /* else another node hears it */
@@ -520,7 +599,6 @@ static json_int_t name_absent(const struct maker *k, const json_t *row, json_int
              "SILENT: %s %s, and whether rank %lld has called operation %lld is not known",
              ins_node_name(node, sizeof node, k->s->peers, ins_number(row, "node")), since,
              (long long)rank, (long long)operation);
-    return ns;
 }
 
 /* put_absent adds the ranks that an operation in flight misses, as the operating system sees them.
@@ -532,13 +610,12 @@ static void put_absent(struct maker *k, const json_t *operation)
     json_array_foreach(absent, i, row)
     {
         char text[INS_NODE_NAME_BYTES + 160];
-        json_int_t silent_ns =
-            name_absent(k, row, ins_number(operation, "sequence"), text, sizeof text);
-        json_t *a =
-            json_pack("{s:o s:I s:I s:O s:O s:I}", "job", ins_text(k->s->job), "operation",
-                      ins_number(operation, "sequence"), "rank", ins_number(row, "job_rank"), "pid",
-                      json_object_get(row, "pid"), "process_state",
-                      json_object_get(row, "process_state"), "silent_ns", silent_ns);
+        name_absent(k, row, ins_number(operation, "sequence"), text, sizeof text);
+        json_t *a = json_pack("{s:o s:I s:I s:O s:O s:I}", "job", ins_text(k->s->job), "operation",
+                              ins_number(operation, "sequence"), "rank",
+                              ins_number(row, "job_rank"), "pid", json_object_get(row, "pid"),
+                              "process_state", json_object_get(row, "process_state"), "silent_ns",
+                              silence_of_absent(k, row));
         chrome_span(&k->c, (uint32_t)ins_number(row, "node"),
                     CHROME_RANKS + (uint32_t)ins_number(row, "job_rank"),
                     k->s->late_at - ins_number(operation, "age_ns"), k->s->late_at, text, a);
@@ -548,15 +625,6 @@ static void put_absent(struct maker *k, const json_t *operation)
 static bool is_selected(const struct maker *k, event e)
 {
     return e->e.world != 0 && (!k->s->one || e->e.sequence == k->s->number);
-}
-
-/* is_wanted returns true if an operation in flight is shown, on an axis that begins at `zero`. */
-static bool is_wanted(const struct maker *k, const json_t *operation, int64_t zero)
-{
-    const struct ins_selection *s = k->s;
-    return (!s->one || (uint64_t)ins_number(operation, "sequence") == s->number) &&
-           s->late_at - ins_number(operation, "age_ns") >= zero &&
-           ins_is_operation_of(operation, s->job, (json_int_t)s->world);
 }
 
 /* end_of returns the end of the time that is shown: a selected operation may be over. */
