@@ -66,6 +66,7 @@ class Log(unittest.TestCase):
         self.daemon(0)
         second = self.daemon(1)
         self.wait(0, "link to node 1 is (up|established)$")
+        self.wait(1, "link to node 0 is (up|established)$")
         second.terminate()
         self.wait(0, "link to node 1 is down: its daemon was stopped by its operator ")
         self.daemon(1)
@@ -75,6 +76,7 @@ class Log(unittest.TestCase):
         self.daemon(0)
         second = self.daemon(1)
         self.wait(0, "link to node 1 is (up|established)$")
+        self.wait(1, "link to node 0 is (up|established)$")
         second.send_signal(signal.SIGSTOP)
         try:
             self.wait(0, r"node 1 has been silent for \d+\.\d{3} s, since \d\d:\d\d:\d\d\.\d{3}: its daemon does not run, or ")
@@ -88,6 +90,7 @@ class Log(unittest.TestCase):
         self.daemon(0)
         second = self.daemon(1)
         self.wait(0, "link to node 1 is (up|established)$")
+        self.wait(1, "link to node 0 is (up|established)$")
         second.kill()
         self.wait(0, "link to node 1 is down: ")
         until, said = time.monotonic() + DEADLINE_S, ""
