@@ -276,8 +276,9 @@ void td_health_hear(struct td_core *core, struct td_link *link)
                   has_been_up(link);
     if (missed)
         note_silence(core, link, link->heard_at);
-    /* a node that is not a neighbour may not know yet, or any more, that something here needs it */
-    if (link->silent || (missed && link->neighbour))
+    /* A node that is not a neighbour may not know yet, or any more, that something here needs it. A
+     * link that was down has events of its own. */
+    if (link->silent || (missed && link->neighbour && td_link_is_up(link)))
         tell_heard(core, link, link->heard_at);
     link->heard_at = core->now;
 }
