@@ -85,11 +85,11 @@ static void a_job_has_formed_for_as_long_as_the_first_join_has_waited_on_any_nod
 /* record returns the record of a job on one node, with its ages. */
 static json_t *record(int node, int instance, int formed, int ended, int failed, int died)
 {
-    return json_pack("{s:s s:i s:i s:i s:i s:i s:i s:s s:i s:i s:i s:i}", "job", "heat", "at", node,
-                     "instance", instance, "formed_ns", formed, "ended_ns", ended, "failed_ns",
-                     failed, "error", failed ? -8 : 0, "text", failed ? "rank 1 died" : "",
-                     "died_ns", died, "died_rank", node, "died_pid", 100 + node, "died_paused_ns",
-                     10 * node);
+    return json_pack("{s:s s:i s:i s:i s:i s:i s:i s:i s:s s:i s:i s:i s:i}", "job", "heat", "at",
+                     node, "operations", 1000 + node, "instance", instance, "formed_ns", formed,
+                     "ended_ns", ended, "failed_ns", failed, "error", failed ? -8 : 0, "text",
+                     failed ? "rank 1 died" : "", "died_ns", died, "died_rank", node, "died_pid",
+                     100 + node, "died_paused_ns", 10 * node);
 }
 
 static void the_record_of_a_job_has_what_came_first_on_any_node(void **state)
@@ -112,6 +112,7 @@ static void the_record_of_a_job_has_what_came_first_on_any_node(void **state)
     assert_int_equal(ins_number(death, "rank"), 2);
     assert_int_equal(ins_number(death, "pid"), 102);
     assert_int_equal(ins_number(death, "paused_ns"), 20);
+    assert_int_equal(ins_number(merged, "operations"), 1002);
     json_decref(rows);
 }
 

@@ -241,6 +241,8 @@ void ins_merge_record(json_t *record, const json_t *rows)
             json_object_set(record, "text", json_object_get(row, "text"));
         }
         note_death(record, row);
+        if (ins_number(row, "operations") > ins_number(record, "operations"))
+            json_object_set(record, "operations", json_object_get(row, "operations"));
         if (json_array_size(json_object_get(record, "nodes")) == 0)
             json_object_set(record, "nodes", json_object_get(row, "nodes"));
     }

@@ -14,8 +14,8 @@ json_t *ins_merge_jobs(const json_t *rows);
 json_t *ins_merge_operations(const json_t *rows);
 /* ins_merge_record makes the record of a job on one node, which is one of the rows, that of all
  * nodes: the job has formed when it has on one of them, and is over when it is on all; the first
- * failure and the first death ("death") are the earliest, and its nodes are those that any of them
- * knows. */
+ * failure and the first death ("death") are the earliest, its nodes are those that any of them
+ * knows, and its operations are the most that any has seen. */
 void ins_merge_record(json_t *record, const json_t *rows);
 /* ins_merge_without returns the nodes of a merged record ("nodes") that have no record of the job
  * among the rows: [{node, reason, age_ns}]. The reason is "silent" if the node has not answered,

@@ -19,15 +19,15 @@ static json_t *row_json(const struct td_status_row *row)
     const struct td_row_record *r = &row->u.record;
     const struct td_row_wait *w = &row->u.wait;
     if (row->kind == TD_ROW_RECORD)
-        return json_pack("{s:o s:I s:I s:i s:I s:I s:I s:i s:o s:I s:I s:i s:I s:I s:o}", "job",
-                         ins_text(r->job), "uid", (json_int_t)r->uid, "instance",
-                         (json_int_t)r->instance, "size", (int)r->size, "formed_ns",
-                         (json_int_t)r->formed_ns, "ended_ns", (json_int_t)r->ended_ns, "waited_ns",
-                         (json_int_t)r->waited_ns, "error", (int)r->error, "text",
-                         ins_text(r->text), "failed_ns", (json_int_t)r->failed_ns, "died_ns",
-                         (json_int_t)r->died_ns, "died_rank", (int)r->died_rank, "died_pid",
-                         (json_int_t)r->died_pid, "died_paused_ns", (json_int_t)r->died_paused_ns,
-                         "nodes", ins_ranks(&r->nodes, r->nodes.bytes * 8, true));
+        return json_pack(
+            "{s:o s:I s:I s:i s:I s:I s:I s:I s:i s:o s:I s:I s:i s:I s:I s:o}", "job",
+            ins_text(r->job), "uid", (json_int_t)r->uid, "instance", (json_int_t)r->instance,
+            "size", (int)r->size, "formed_ns", (json_int_t)r->formed_ns, "ended_ns",
+            (json_int_t)r->ended_ns, "waited_ns", (json_int_t)r->waited_ns, "operations",
+            (json_int_t)r->operations, "error", (int)r->error, "text", ins_text(r->text),
+            "failed_ns", (json_int_t)r->failed_ns, "died_ns", (json_int_t)r->died_ns, "died_rank",
+            (int)r->died_rank, "died_pid", (json_int_t)r->died_pid, "died_paused_ns",
+            (json_int_t)r->died_paused_ns, "nodes", ins_ranks(&r->nodes, r->nodes.bytes * 8, true));
     if (row->kind == TD_ROW_WAIT)
         return json_pack("{s:I s:i s:i s:s s:I s:I s:I s:I s:i s:I s:I}", "instance",
                          (json_int_t)w->instance, "rank", (int)w->rank, "node", (int)w->node,
@@ -115,7 +115,9 @@ static const json_t *place_of(const json_t *rows, json_int_t instance, json_int_
     return best;
 }
 
-/* sum_up adds the ranks of a job to its record: "stragglers", and how many calls ended. */
+/* sum_up adds the ranks of a job to its record: "stragglers", and how many calls ended. Each call
+ * has a last rank, whose node counts it; but on a flood nodes may differ about that one, and a node
+ * may have no record. So there are no fewer calls than any node has seen by request. */
 static void sum_up(json_t *record, const json_t *rows)
 {
     json_t *ranks = json_array();
@@ -144,6 +146,8 @@ static void sum_up(json_t *record, const json_t *rows)
         json_object_set_new(json_array_get(ranks, i), "kinds",
                             sorted(json_object_get(json_array_get(ranks, i), "kinds")));
     json_object_set_new(record, "waited_ns", json_integer(waited));
+    if (ins_number(record, "operations") > calls)
+        calls = ins_number(record, "operations");
     json_object_set_new(record, "calls", json_integer(calls));
     json_object_set_new(record, "stragglers", sorted(ranks));
     json_decref(ranks);
@@ -364,8 +368,8 @@ static json_t *choose(struct ins_machine *m, const struct facts *f, const char *
 
 json_t *ins_record(struct ins_machine *m, const char *command, const char *job)
 {
-    static const char *const only_merge[] = {"died_ns",        "died_rank", "died_pid",
-                                             "died_paused_ns", "instance",  "at"};
+    static const char *const only_merge[] = {
+        "died_ns", "died_rank", "died_pid", "died_paused_ns", "operations", "instance", "at"};
     json_int_t now = ins_unix_ns(); /* nodes answer at once; the wait for silent ones comes after */
     struct facts f;
     bool asked = ask(m, &f);
