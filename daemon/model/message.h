@@ -272,6 +272,7 @@ struct td_message_node_lost {
     bool is_proven;  /* its ranks are gone: it says so itself, or another daemon runs there, or an
                         epoch excludes it. Otherwise it is silent */
     const char *text;
+    uint64_t silent_ns; /* for how long it had not been heard before */
 };
 
 /* enum td_parting_step: what a PARTING message says (membership/parting.h). */

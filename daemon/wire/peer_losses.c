@@ -47,6 +47,7 @@ void td_wire_put_node_lost(const struct td_message_node_lost *f, struct td_wire_
     m->notify_all = f->notify_all;
     m->is_proven = f->is_proven;
     m->text = td_wire_string(f->text);
+    m->silent_ns = f->silent_ns;
 }
 
 bool td_wire_get_node_lost(const Torus__Peer__NodeLost *m, struct td_message_node_lost *f)
@@ -55,6 +56,7 @@ bool td_wire_get_node_lost(const Torus__Peer__NodeLost *m, struct td_message_nod
     f->notify_all = m->notify_all;
     f->is_proven = m->is_proven;
     f->text = m->text;
+    f->silent_ns = m->silent_ns;
     return strlen(m->text) < TD_TEXT_MAX;
 }
 

@@ -341,6 +341,29 @@ static void the_silence_of_a_daemon_that_then_died_is_charged_to_its_node(void *
     assert_int_equal(node.reply.error, TD_ERR_NODE_FAILED);
     expect_about(row(2, 2 + 1)->ns, 3 * SECOND);
     assert_null(row(2, 0));
+    expect_about(node_sent_to(1, TD_MESSAGE_NODE_LOST)->u.node_lost.silent_ns, 3 * SECOND);
+    node_end();
+}
+
+/* Node 1 has no connection to node 2, and learns of the loss from node 0. */
+static void the_loss_of_a_node_tells_of_its_silence(void **state)
+{
+    (void)state;
+    static const uint8_t others = 3; /* all but rank 2 */
+    begin_with(1, 1);
+    node_call(c, -1);
+    hear(1, 4 * SECOND);
+    struct td_message m = {.kind = TD_MESSAGE_WAITING, .u.waiting.arrived = {&others, 1}};
+    say(0, &m);
+    m = (struct td_message){.kind = TD_MESSAGE_NODE_LOST,
+                            .u.node_lost = {.node = 2,
+                                            .is_proven = true,
+                                            .text = "its daemon was restarted",
+                                            .silent_ns = 3 * SECOND}};
+    say(0, &m);
+    assert_int_equal(node.reply.error, TD_ERR_NODE_FAILED);
+    expect_about(row(2, 2 + 1)->ns, 3 * SECOND);
+    expect_about(row(2, 0)->ns, SECOND);
     node_end();
 }
 
@@ -386,6 +409,7 @@ int main(void)
         cmocka_unit_test(a_failed_call_charges_the_rank_of_a_node_that_was_not_silent),
         cmocka_unit_test(a_connection_that_was_not_needed_before_ends_no_silence),
         cmocka_unit_test(the_silence_of_a_daemon_that_then_died_is_charged_to_its_node),
+        cmocka_unit_test(the_loss_of_a_node_tells_of_its_silence),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -93,7 +93,8 @@ static const struct field of_rank_lost[] = {
     F(rank_lost, of_job),     TEXT(rank_lost, text),
     F(rank_lost, good_first), BITMAP(rank_lost, good, TD_GROUP_OPERATIONS_MAX / 8)};
 static const struct field of_node_lost[] = {F(node_lost, node), F(node_lost, notify_all),
-                                            F(node_lost, is_proven), TEXT(node_lost, text)};
+                                            F(node_lost, is_proven), TEXT(node_lost, text),
+                                            F(node_lost, silent_ns)};
 static const struct field of_parting[] = {F(parting, step), F(parting, round), F(parting, sequence),
                                           TEXT(parting, text)};
 static const struct field of_sync[] = {F(sync, family), F(sync, round), F(sync, step_index)};

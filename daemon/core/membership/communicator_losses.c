@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/net/goodbye.h"
+#include "core/net/health.h"
 #include "core/net/session.h"
 #include "epoch.h"
 #include "registry.h"
@@ -175,12 +176,26 @@ void td_communicator_rank_lost(struct td_core *core, struct td_communicator *c, 
     rank_lost(core, c, TD_COMMUNICATOR_LOSE_RANK, &(struct loss){rank, error, false, true, text});
 }
 
+/* note_silence notes for how long a lost node had not been heard before: as its neighbour in the
+ * tree tells, or as this node knows. */
+static void note_silence(const struct td_core *core, struct td_communicator *c, uint32_t node,
+                         uint64_t told_ns)
+{
+    td_time unheard = td_health_unheard(core, node), delay = td_health_delay(core, node);
+    c->lost_silent_ns = told_ns > unheard ? told_ns : unheard;
+    if (delay > c->lost_silent_ns) /* its new daemon has just been heard */
+        c->lost_silent_ns = delay;
+}
+
 /* node_lost breaks the group since a node is lost. from: the tree neighbour that sent the notice,
  * or UINT32_MAX. proven: the node is lost for good; otherwise only this node's own sessions tell
  * whether it is silent. */
-static void node_lost(struct td_core *core, struct td_communicator *c, uint32_t from, uint32_t node,
-                      bool proven, const char *text)
+static void node_lost(struct td_core *core, struct td_communicator *c, uint32_t from,
+                      const struct td_message_node_lost *loss)
 {
+    uint32_t node = loss->node;
+    bool proven = loss->is_proven;
+    const char *text = loss->text;
     bool news = c->state != TD_COMMUNICATOR_LOST_NODE;
     uint32_t slot = td_group_slot(&c->group, node);
     if (slot != UINT32_MAX && proven)
@@ -188,8 +203,10 @@ static void node_lost(struct td_core *core, struct td_communicator *c, uint32_t 
     else if (slot != UINT32_MAX &&
              from == UINT32_MAX) /* others' sessions say nothing of this one's */
         td_core_notices.slot_silent(core, c, slot);
-    if (news)
-        c->lost = node; /* the operations that end now read it */
+    if (news) { /* the operations that end now read this */
+        c->lost = node;
+        note_silence(core, c, node, loss->silent_ns);
+    }
     break_up(core, c, TD_COMMUNICATOR_LOSE_NODE, TD_ERR_NODE_FAILED, text);
     if (!news)
         return;
@@ -232,7 +249,8 @@ void td_communicator_lose_node(struct td_core *core, struct td_communicator *c, 
     snprintf(text, sizeof text, "job %s lost %s: %s", c->name, name, why);
     if (!proven)
         td_communicator_note_pause(core, text, sizeof text);
-    node_lost(core, c, UINT32_MAX, node, proven, text);
+    node_lost(core, c, UINT32_MAX,
+              &(struct td_message_node_lost){.node = node, .is_proven = proven, .text = text});
 }
 
 void td_communicator_part(struct td_core *core, struct td_communicator *c, const char *text)
@@ -411,8 +429,9 @@ void td_communicator_notice(struct td_core *core, uint32_t from, const struct td
         return;
     }
     c->notice_all = m->u.node_lost.notify_all;
-    bool proven = m->u.node_lost.is_proven || from == m->u.node_lost.node;
-    node_lost(core, c, from, m->u.node_lost.node, proven, m->u.node_lost.text);
+    struct td_message_node_lost loss = m->u.node_lost;
+    loss.is_proven = loss.is_proven || from == loss.node;
+    node_lost(core, c, from, &loss);
 }
 
 void td_communicator_appeal(struct td_core *core, struct td_communicator *c,
@@ -469,8 +488,10 @@ static void start_notice(struct td_core *core, const struct td_communicator *c,
     *m = (struct td_message){.instance = c->instance, .group = c->index};
     if (c->state == TD_COMMUNICATOR_LOST_NODE) {
         m->kind = TD_MESSAGE_NODE_LOST;
-        m->u.node_lost = (struct td_message_node_lost){
-            .node = c->lost, .is_proven = c->lost_proven, .text = text};
+        m->u.node_lost = (struct td_message_node_lost){.node = c->lost,
+                                                       .is_proven = c->lost_proven,
+                                                       .text = text,
+                                                       .silent_ns = c->lost_silent_ns};
         return;
     }
     m->kind = TD_MESSAGE_RANK_LOST;

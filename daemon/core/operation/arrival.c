@@ -584,7 +584,7 @@ struct absence {
     bool known;
     td_time unheard;
     struct td_charge charge;
-    uint32_t told_node; /* as the verdict tells; 0: it tells of none */
+    uint32_t told_node; /* as the verdict, or the loss of a node, tells; 0: it tells of none */
     td_time told_ns;
 };
 
@@ -643,6 +643,10 @@ void td_arrival_failed(struct td_core *core, struct td_operation *o)
         o->error == TD_ERR_MISMATCH) /* calls that differ end at once: none is late */
         return;
     struct absence sums = {.told_node = o->silent_node, .told_ns = o->silent_ns};
+    if (c->state == TD_COMMUNICATOR_LOST_NODE) {
+        sums.told_node = c->lost + 1;
+        sums.told_ns = c->lost_silent_ns;
+    }
     for (uint32_t r = 0; r < c->group.size; r++)
         if (!td_bit(bits, r))
             charge_absent(core, o, r, absent, &sums);
