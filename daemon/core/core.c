@@ -205,6 +205,13 @@ unsigned td_core_spans(const struct td_core *core, struct td_span *spans)
     return core->fabric->spans(core, spans, count);
 }
 
+enum td_daemon_end td_core_daemon_end(const struct td_core *core, uint32_t node)
+{
+    return td_goodbye_was_said(core, node)     ? TD_DAEMON_STOPPED
+           : td_goodbye_is_missing(core, node) ? TD_DAEMON_DIED
+                                               : TD_DAEMON_UNKNOWN;
+}
+
 const struct td_router *td_core_router(const struct td_core *core)
 {
     return core->fabric->router(core);

@@ -47,6 +47,12 @@ void td_core_destroy(struct td_core *core);
  * notes that were lost before it. It returns false if there is none. */
 bool td_core_take_note(struct td_core *core, struct td_note *note, uint64_t *lost);
 
+/* td_core_daemon_end returns how the daemon ended that was on a node last, if another one is there
+ * now: it was stopped; it died, as it was heard to its end and said no goodbye; or it was not heard
+ * at its end, since the link worked in one direction at most. */
+enum td_daemon_end { TD_DAEMON_UNKNOWN, TD_DAEMON_STOPPED, TD_DAEMON_DIED };
+enum td_daemon_end td_core_daemon_end(const struct td_core *core, uint32_t node);
+
 /* td_core_router returns the node's router, for inspection; NULL on the direct fabric. */
 const struct td_router *td_core_router(const struct td_core *core);
 

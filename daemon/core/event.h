@@ -48,7 +48,8 @@ struct td_event {
             uint32_t minor;       /* UP: its version of the peer protocol */
             const char *text;     /* DOWN: why, for people */
             bool refused;         /* DOWN: connection refused: no daemon runs there */
-            bool rejected;        /* DOWN: a daemon runs there, and rejects this one */
+            bool rejected;        /* DOWN: a daemon runs there, and rejects this one, or
+                                             listens somewhere else */
         } link;
         struct {
             uint64_t handle; /* as in the SEND_PACKET action */

@@ -31,9 +31,12 @@ static void link_row(struct td_page *p, uint32_t node)
     td_time silence = td_health_silence(core, node);
     const char *error = up ? "" : td_health_why(core, node);
     if (silence)
-        error = td_core_format(core, "nothing has come from it for %llu.%llu s",
-                               (unsigned long long)silence / 1000000000,
-                               (unsigned long long)silence / 100000000 % 10);
+        error = "its daemon hangs, its host is down, or the network is cut";
+    if (silence && td_health_is_mute(core, node)) {
+        char text[TD_TEXT_MAX];
+        td_health_print_mute(core, text, sizeof text);
+        error = td_core_format(core, "%s", text);
+    }
     row->u.link =
         (struct td_row_link){.neighbour = node,
                              .health = td_health_state(core, node),

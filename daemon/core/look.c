@@ -9,6 +9,14 @@
 #include "core/net/session.h"
 #include "inspect.h"
 
+/* mute_text says that nothing comes from a node, in memory of this step. */
+static const char *mute_text(struct td_core *core)
+{
+    char text[TD_TEXT_MAX];
+    td_health_print_mute(core, text, sizeof text);
+    return td_core_format(core, "%s", text);
+}
+
 const char *td_look_why_not(struct td_core *core, uint32_t node, uint32_t minor, td_err *error)
 {
     struct td_link *link = &core->link[node];
@@ -31,11 +39,10 @@ const char *td_look_why_not(struct td_core *core, uint32_t node, uint32_t minor,
     *error = TD_ERR_BUSY;
     if (!td_link_is_open(link) || link->lane->minor == 0) {
         td_session_ask(core, link); /* the reply says which release runs there */
-        return td_core_format(
-            core,
-            "%s has not said which release it runs: if this lasts, it does not reach "
-            "the port of this node",
-            td_core_node_name(core, node));
+        if (td_health_is_mute(core, node))
+            return mute_text(core);
+        return td_core_format(core, "%s has not said yet which release it runs",
+                              td_core_node_name(core, node));
     }
     if (!td_session_has_room(core, node))
         return td_core_format(core, "too much is in flight to %s", td_core_node_name(core, node));

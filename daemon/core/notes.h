@@ -40,7 +40,8 @@ struct td_note {
                         NODE_SILENT, NODE_HEARD: since the last message before */
     td_err error;    /* FAILED; JOB_ENDED: of the first call that failed, or TD_OK */
     /* the sentence of the error, or of the death; JOB_ENDED: of the first death of a rank of this
-     * node, if no call has failed; else "" */
+     * node, if no call has failed; NODE_SILENT: nothing has come since there is a link, and why
+     * that may be; else "" */
     char text[TD_TEXT_MAX];
 };
 

@@ -230,7 +230,7 @@ struct td_row_peer {
     const char *endpoint, *error; /* error: the last one, "" while it is up */
     uint64_t silent_ns;           /* since its last message; 0: none has come */
     uint64_t restarted_ns;        /* since another daemon was heard there; 0: none has been */
-    bool died;                    /* the daemon before it said no goodbye */
+    bool died;                    /* the daemon before it ended without a goodbye */
 };
 
 struct td_row_client {

@@ -482,10 +482,10 @@ static void strangers_at_the_port_for_packets_wait_while_descriptors_lack(void *
     stop();
 }
 
-/* misaddress writes a port where nothing listens into the configuration of a node, for another. */
-static void misaddress(uint32_t node, uint32_t other)
+/* misaddress writes a port into the configuration of a node, for another one or for itself. */
+static void misaddress(uint32_t node, uint32_t other, unsigned wrong)
 {
-    char path[128], right[64], text[4096];
+    char path[128], right[64], text[4096], digits[16];
     snprintf(path, sizeof path, "%s/c%u", folder, node);
     snprintf(right, sizeof right, "tcp://127.0.0.1:%u\n", base_port + 2 * other);
     FILE *f = fopen(path, "r+");
@@ -494,8 +494,9 @@ static void misaddress(uint32_t node, uint32_t other)
     char *port = strstr(text, right);
     assert_non_null(port);
     port += strlen("tcp://127.0.0.1:");
-    memset(port, '0', strcspn(port, "\n"));
-    port[strcspn(port, "\n") - 1] = '1';
+    size_t width = strcspn(port, "\n");
+    snprintf(digits, sizeof digits, "%0*u", (int)width, wrong);
+    memcpy(port, digits, width);
     rewind(f);
     fputs(text, f);
     fclose(f);
@@ -507,13 +508,41 @@ static void wrong_port_of_a_daemon_that_runs_is_told_as_such(void **state)
     wants_tcp = true;
     prepare(2);
     write_config(0, "");
-    misaddress(0, 1);
+    misaddress(0, 1, 1);
     write_config(1, "");
     start_daemon(0);
     wait_logged(0, "no link to node 1 yet: connection refused");
     start_daemon(1);
     wait_logged(0, "node 1: its daemon runs, but not at this address");
     assert_int_equal(logged(1, "not at this address"), 0);
+    wait_logged(1,
+                "node 0: nothing has come from it since node 1 connected to it: probably [peers] "
+                "there names another address for node 1 than tcp://127.0.0.1:");
+    assert_int_equal(logged(0, "nothing has come"), 0);
+    stop();
+}
+
+/* It was stopped, and that is not the news any more. */
+static void a_daemon_that_was_started_again_at_another_port_is_told_as_such(void **state)
+{
+    (void)state;
+    char line[300];
+    int code = 0;
+    wants_tcp = true;
+    start(2, "");
+    wait_logged(0, "link to node 1 is ");
+    kill(daemon_pid[1], SIGTERM);
+    assert_int_equal(waitpid(daemon_pid[1], &code, 0), daemon_pid[1]);
+    wait_logged(0, "link to node 1 is down: its daemon was stopped by its operator");
+    misaddress(1, 1, base_port + 2 * 2);
+    start_daemon(1);
+    wait_logged(0, "node 1: its daemon runs, but not at this address");
+    snprintf(line, sizeof line,
+             "node 0 (0) of 2: 0 of 1 peers up, 0 clients, 0 groups, 0 operations; node 1 is down: "
+             "its daemon runs, but not at this address: correct [peers] here, or listen there "
+             "(tcp://127.0.0.1:%u)",
+             base_port + 2);
+    wait_status(line);
     stop();
 }
 
@@ -591,6 +620,8 @@ int main(void)
         cmocka_unit_test_teardown(strangers_at_the_port_for_packets_wait_while_descriptors_lack,
                                   clean_up),
         cmocka_unit_test_teardown(wrong_port_of_a_daemon_that_runs_is_told_as_such, clean_up),
+        cmocka_unit_test_teardown(a_daemon_that_was_started_again_at_another_port_is_told_as_such,
+                                  clean_up),
         cmocka_unit_test_teardown(peers_without_a_way_for_packets_try_at_leisure, clean_up),
         cmocka_unit_test_teardown(clients_that_come_and_go_leave_nothing, clean_up),
     };

@@ -112,8 +112,10 @@ static const char *advice_for(const char *why)
         return "install the same release on all nodes, and restart torusd";
     if (strstr(why, "key") || strstr(why, "handshake"))
         return "compare the keys of both nodes with torusctl config show, and reload both";
-    if (strstr(why, "has not said which release"))
-        return "open the ports of this node to that one: the one of listen and the next";
+    if (strstr(why, "nothing has come from"))
+        return "compare [peers] there with listen here; open the ports of this node to that one: "
+               "the "
+               "one of listen and the next";
     if (strstr(why, "timeout") || strstr(why, "route") || strstr(why, "silent"))
         return "look at the cable, the route and the firewall between the two hosts";
     return NULL;

@@ -68,9 +68,26 @@ void ins_link_print_dead(const json_t *links)
         ins_duration(age, sizeof age, ins_number(l, "since_ns"));
         if (ins_number(l, "since_ns"))
             snprintf(since, sizeof since, " for %s", age);
-        printf("! the link from node %lld to node %lld has been down%s: %s\n",
-               (long long)ins_number(l, "from"), (long long)ins_number(l, "to"), since,
-               ins_string(l, "error"));
+        printf("! the link from node %lld to node %lld %s down%s: %s\n",
+               (long long)ins_number(l, "from"), (long long)ins_number(l, "to"),
+               since[0] ? "has been" : "is", since, ins_string(l, "error"));
+    }
+}
+
+/* says_silent returns true if a link is up, and its near end says that the far end is silent. */
+static bool says_silent(const json_t *l)
+{
+    return strcmp(ins_string(l, "state"), "up") == 0 && *ins_string(l, "error");
+}
+
+void ins_link_say_once(struct ins_machine *m, const json_t *links)
+{
+    for (size_t i = 0; i < json_array_size(m->silent); i++) {
+        json_t *s = json_array_get(m->silent, i), *l = NULL;
+        size_t k = 0;
+        json_array_foreach(links, k, l) if (ins_number(l, "to") == ins_number(s, "node") &&
+                                            (ins_link_is_dead(l) || says_silent(l)))
+            json_object_del(s, "silent_ns");
     }
 }
 
@@ -111,13 +128,17 @@ static void print_silent(const json_t *links)
 {
     for (size_t i = 0; i < json_array_size(links); i++) {
         const json_t *l = json_array_get(links, i);
-        if (strcmp(ins_string(l, "state"), "up") == 0 && *ins_string(l, "error"))
-            printf("! the link from node %lld to node %lld: %s\n", (long long)ins_number(l, "from"),
-                   (long long)ins_number(l, "to"), ins_string(l, "error"));
+        char age[32];
+        if (!says_silent(l))
+            continue;
+        ins_duration(age, sizeof age, ins_number(l, "silent_ns"));
+        printf("! the link from node %lld to node %lld has been silent for %s: %s\n",
+               (long long)ins_number(l, "from"), (long long)ins_number(l, "to"), age,
+               ins_string(l, "error"));
     }
 }
 
-static void print_links(const struct ins_machine *m, const json_t *links)
+static void print_links(struct ins_machine *m, const json_t *links)
 {
     static const char *const names[] = {">FROM",  ">TO",       "STATE",     ">SINCE",   ">PACKETS",
                                         ">BYTES", ">MESSAGES", ">REPEATED", ">RESUMED", NULL};
@@ -133,6 +154,7 @@ static void print_links(const struct ins_machine *m, const json_t *links)
     int length = snprintf(text, sizeof text, "%zu of %zu links up", up, json_array_size(links));
     if (silent)
         snprintf(text + length, sizeof text - (size_t)length, ", %zu silent", silent);
+    ins_link_say_once(m, links);
     ins_print_answers(m, text);
     ins_link_print_dead(links);
     print_silent(links);

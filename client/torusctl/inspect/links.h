@@ -13,6 +13,10 @@ json_t *ins_links(struct ins_machine *m);
 /* ins_link_is_dead returns true if a link was up before, or its node is not heard, and it is not
  * up. */
 bool ins_link_is_dead(const json_t *link);
+/* ins_link_say_once removes the time of silence of nodes (silent_ns) that the sentence of a link
+ * tells, too: the age of the one and that of the other differ, as the daemon and its link may have
+ * ended at different times. */
+void ins_link_say_once(struct ins_machine *m, const json_t *links);
 /* ins_link_print_dead prints a sentence of each dead link. */
 void ins_link_print_dead(const json_t *links);
 

@@ -495,7 +495,7 @@ void ins_record_print_restarts(const json_t *record)
         ago(text, sizeof text, record, ins_number(r, "age_ns"));
         printf("  the daemon of node %lld was restarted %s%s\n", (long long)ins_number(r, "node"),
                text,
-               json_is_true(json_object_get(r, "died")) ? "; no goodbye came from the earlier one"
+               json_is_true(json_object_get(r, "died")) ? "; the earlier one crashed or was killed"
                                                         : "");
     }
 }

@@ -144,9 +144,10 @@ static json_t *collect(struct ins_machine *m, struct td_topology *t)
     return all;
 }
 
-static void print_text(const struct ins_machine *m, const struct td_topology *t, const json_t *all)
+static void print_text(struct ins_machine *m, const struct td_topology *t, const json_t *all)
 {
     char text[200], other[40];
+    ins_link_say_once(m, json_object_get(all, "details"));
     snprintf(text, sizeof text, "torus %s", ins_string(all, "shape"));
     ins_print_answers(m, text);
     putchar('\n');

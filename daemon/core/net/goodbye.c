@@ -71,9 +71,19 @@ void td_goodbye_link_up(struct td_core *core, uint32_t node, uint32_t minor)
     core->goodbyes->of[node].minor = minor;
 }
 
+/* is_heard returns true if a daemon that says goodbye now is heard here. */
+static bool is_heard(const struct td_core *core, uint32_t node)
+{
+    const struct td_link *link = &core->link[node];
+    return td_link_is_open(link) && !link->relayed && !td_health_is_mute(core, node) &&
+           td_health_silence(core, node) == 0 && core->goodbyes->of[node].minor >= TD_MINOR_GOODBYE;
+}
+
 void td_goodbye_link_down(struct td_core *core, uint32_t node, bool rejected)
 {
     struct td_goodbyes *g = core->goodbyes;
+    if (td_link_is_up(&core->link[node]))
+        g->of[node].heard = is_heard(core, node);
     if (rejected)
         g->of[node].daemon = 0;
     if (!td_bit(g->owes, node))
@@ -85,8 +95,15 @@ void td_goodbye_link_down(struct td_core *core, uint32_t node, bool rejected)
 void td_goodbye_restarted(struct td_core *core, uint32_t node)
 {
     struct td_goodbye *g = &core->goodbyes->of[node];
-    g->died = !td_goodbye_was_said(core, node);
+    if (td_link_is_up(&core->link[node]))
+        g->heard = is_heard(core, node);
+    g->died = td_goodbye_is_missing(core, node);
     g->restarted_at = core->now;
+}
+
+bool td_goodbye_is_missing(const struct td_core *core, uint32_t node)
+{
+    return core->goodbyes->of[node].heard && !td_goodbye_was_said(core, node);
 }
 
 bool td_goodbye_was_said(const struct td_core *core, uint32_t node)

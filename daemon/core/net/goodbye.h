@@ -29,8 +29,9 @@ struct td_goodbyes {
         uint32_t daemon; /* that has said goodbye: the low half of its incarnation; 0: none has */
         uint32_t minor;  /* version of the peer protocol at the far end of the link that is up */
         td_time restarted_at; /* another daemon was heard there; 0: none has been */
-        bool died;            /* the one before it said no goodbye */
-    } * of;                   /* [nodes] */
+        bool heard;           /* its link was open both ways until it went down last */
+        bool died; /* the one before it said no goodbye, though it was heard until its end */
+    } * of;        /* [nodes] */
 };
 
 /* td_goodbye_say tells all nodes that have a link, once, and returns true when the daemon may go.
@@ -44,6 +45,9 @@ void td_goodbye_link_up(struct td_core *core, uint32_t node, uint32_t minor);
 void td_goodbye_link_down(struct td_core *core, uint32_t node, bool rejected);
 /* td_goodbye_restarted notes that another daemon than the last one runs on a node now. */
 void td_goodbye_restarted(struct td_core *core, uint32_t node);
+/* td_goodbye_is_missing returns true if the daemon that was on a node last has said no goodbye,
+ * though it was heard until its link went down. */
+bool td_goodbye_is_missing(const struct td_core *core, uint32_t node);
 /* td_goodbye_was_said returns true if the daemon that was on a node last has said goodbye. */
 bool td_goodbye_was_said(const struct td_core *core, uint32_t node);
 

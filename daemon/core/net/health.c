@@ -2,6 +2,7 @@
 /* health: heartbeats, and what they say of the nodes one has no link to. Each node tells its parent
  * in the node tree which nodes below are up, and each child which ones are up elsewhere. The sets
  * replace each other, so a lost or late one does no harm. */
+#include <stdio.h>
 #include <string.h>
 
 #include "core/recorder.h"
@@ -10,7 +11,11 @@
 #include "health.h"
 #include "session.h"
 
-enum { RELAYED_SILENCES = 3, NOTED_BEATS = 4 /* a silence of so many heartbeats is logged */ };
+enum {
+    RELAYED_SILENCES = 3,
+    NOTED_BEATS = 4, /* a silence of so many heartbeats is logged; */
+    MUTE_BEATS = 10, /* that of a node that may still be about to connect, after so many */
+};
 
 /* stopped_of returns the second half of a neighbour's news: the nodes that have said goodbye. */
 static uint8_t *stopped_of(const struct td_core *core, const struct td_link *neighbour)
@@ -108,13 +113,15 @@ bool td_health_add(struct td_core *core, struct td_link *link)
 
 /* ---- silence ---- */
 
-static void note(struct td_core *core, enum td_note_kind kind, uint32_t node, td_time ns)
+static void note(struct td_core *core, enum td_note_kind kind, uint32_t node, td_time ns, bool mute)
 {
     struct td_note *note = td_notes_add(core->notes, kind);
     if (!note)
         return;
     note->node = node;
     note->age_ns = ns;
+    if (mute)
+        td_health_print_mute(core, note->text, sizeof note->text);
 }
 
 /* tell_silence records that a node is silent, once, and tells the log when that has lasted for
@@ -129,10 +136,12 @@ static void tell_silence(struct td_core *core, struct td_link *link)
         s->noted = false;
         td_recorder_node(core->recorder, TD_TRACE_SILENT, link->node, core->now, s->since, 0);
     }
-    if (s->noted || quiet < NOTED_BEATS * (td_time)core->settings.heartbeat_ns)
+    bool mute = td_health_is_mute(core, link->node);
+    td_time most = (mute ? MUTE_BEATS : NOTED_BEATS) * (td_time)core->settings.heartbeat_ns;
+    if (s->noted || quiet < most)
         return;
     s->noted = true;
-    note(core, TD_NOTE_NODE_SILENT, link->node, core->now - s->since);
+    note(core, TD_NOTE_NODE_SILENT, link->node, core->now - s->since, mute);
 }
 
 /* tell_heard records the end of a silence that began at `since`, and tells the log if that has its
@@ -144,7 +153,7 @@ static void tell_heard(struct td_core *core, struct td_link *link, td_time since
         since = s->since;
     td_recorder_node(core->recorder, TD_TRACE_HEARD, link->node, core->now, since, 0);
     if (link->silent && s->noted)
-        note(core, TD_NOTE_NODE_HEARD, link->node, core->now - since);
+        note(core, TD_NOTE_NODE_HEARD, link->node, core->now - since, false);
     link->silent = s->noted = false;
 }
 
@@ -320,4 +329,19 @@ td_time td_health_silence(const struct td_core *core, uint32_t node)
     if (!link->neighbour)
         least += (td_time)core->settings.progress_timeout_ns / 2;
     return node != core->node && td_link_is_up(link) && told && quiet > least ? quiet : 0;
+}
+
+bool td_health_is_mute(const struct td_core *core, uint32_t node)
+{
+    const struct td_link *link = &core->link[node];
+    return td_link_is_up(link) && !link->relayed && link->heard_at <= link->lane->since;
+}
+
+void td_health_print_mute(const struct td_core *core, char *text, size_t bytes)
+{
+    const char *const *endpoint = core->options.endpoints;
+    snprintf(text, bytes,
+             "nothing has come from it since node %u connected to it: probably [peers] there names "
+             "another address for node %u than %.200s, or a firewall stops it",
+             core->node, core->node, endpoint ? endpoint[core->node] : "its own");
 }

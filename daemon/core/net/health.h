@@ -43,6 +43,10 @@ enum td_peer_state td_health_state(struct td_core *core, uint32_t node);
  * is missing: heartbeats come to parent and children in the node tree. Others are asked after half
  * of td_health_patience if something here depends on them. */
 td_time td_health_silence(const struct td_core *core, uint32_t node);
+/* td_health_is_mute returns true if there is a connection to a node, and nothing has come from the
+ * node since it was made. td_health_print_mute says so, and why that may be. */
+bool td_health_is_mute(const struct td_core *core, uint32_t node);
+void td_health_print_mute(const struct td_core *core, char *text, size_t bytes);
 /* td_health_hear notes that a message has come from a node: a silence of it ends. td_health_hear_up
  * notes that the link to it is up. */
 void td_health_hear(struct td_core *core, struct td_link *link);

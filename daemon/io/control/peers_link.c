@@ -25,6 +25,12 @@ enum {
 
 #define STEADY_NS 5000000000u /* a link that was up for 5 s reconnects at once */
 
+/* enum absence: what an attempt has shown of the peer's daemon. REFUSED: none is at its endpoint;
+ * ELSEWHERE: nor is the one that is connected to this daemon. */
+enum absence { NOT_KNOWN, REFUSED, ELSEWHERE };
+
+static void end(struct td_peer *p, const char *text, unsigned after_ms, enum absence absence);
+
 /* about_node returns the fields of a line about a node. */
 static struct td_log_fields about_node(uint32_t node)
 {
@@ -47,11 +53,12 @@ static const char *how_up(const struct td_peer *p)
 {
     if (p->incarnation_before == p->incarnation)
         return "its daemon runs on";
-    if (p->goodbye)
+    enum td_daemon_end how = td_core_daemon_end(p->peers->loop->core, p->node);
+    if (p->goodbye || how == TD_DAEMON_STOPPED)
         return "its daemon was started again";
-    return p->minor_before < TD_MINOR_GOODBYE
-               ? "its daemon was restarted"
-               : "its daemon was restarted; no goodbye came from the earlier one";
+    return how == TD_DAEMON_DIED
+               ? "its daemon was restarted; the earlier one crashed or was killed: see its journal"
+               : "its daemon was restarted; its journal says how the earlier one ended";
 }
 
 static void link_up(struct td_peer *p)
@@ -72,7 +79,6 @@ static void link_up(struct td_peer *p)
                           "link to node %u is established", p->node);
     p->told_down = p->told_refused = p->goodbye = false;
     p->incarnation_before = p->incarnation;
-    p->minor_before = p->minor;
     td_loop_feed(p->peers->loop, &(struct td_event){.kind = TD_EVENT_LINK_UP,
                                                     .u.link = {.node = p->node,
                                                                .incarnation = p->incarnation,
@@ -219,19 +225,20 @@ static void end_handshake(struct td_peer *p, const char *text, bool certain)
     td_peer_end(p, text, 0);
 }
 
-/* refused ends an attempt that the peer's host refused. A daemon that never was reached but is
- * connected to this one listens somewhere else. */
+/* refused ends an attempt that the peer's host refused. A daemon that is connected to this one, but
+ * never was reached, listens somewhere else; perhaps an earlier one listened here. */
 static void refused(struct td_peer *p)
 {
     static const char elsewhere[] = "its daemon runs, but not at this address: correct [peers] "
                                     "here, or listen there";
-    if (!p->in || p->up_at) {
-        td_peer_refused(p, "connection refused");
+    bool another = p->in && p->incarnation_in != p->incarnation_before;
+    if (!another) {
+        end(p, "connection refused", 0, REFUSED);
         return;
     }
     if (strncmp(p->text, elsewhere, strlen(elsewhere)) != 0)
         complain(p, elsewhere);
-    td_peer_refused(p, elsewhere);
+    end(p, elsewhere, 0, ELSEWHERE);
 }
 
 static void on_probed(void *user, int error)
@@ -412,7 +419,8 @@ static void close_connections(struct td_peer *p)
  * network that loses packets cause no event. */
 static void on_silence(uv_timer_t *timer)
 {
-    td_peer_end(timer->data, "its daemon does not respond", 0);
+    td_peer_end(timer->data, "no answer: its daemon hangs, its host is down, or the network is cut",
+                0);
 }
 
 void td_peer_connect(struct td_peer *p)
@@ -438,8 +446,9 @@ void td_peer_hurry(struct td_peer *p)
         uv_timer_start(&p->retry, on_retry, RETRY_MS_MAX, 0);
 }
 
-static void end(struct td_peer *p, const char *text, unsigned after_ms, bool refused)
+static void end(struct td_peer *p, const char *text, unsigned after_ms, enum absence absence)
 {
+    bool refused = absence != NOT_KNOWN;
     if (p->up && td_loop_now() - p->up_at >= STEADY_NS)
         p->retry_ms = RETRY_MS; /* otherwise it could fail again and again without a pause */
     bool was_up = p->up, other = strncmp(p->text, text, strlen(text)) != 0;
@@ -471,21 +480,17 @@ static void end(struct td_peer *p, const char *text, unsigned after_ms, bool ref
                           "no link to node %u yet: %s; retrying", p->node, p->text);
     p->told_down = true;
     p->told_refused = p->told_refused || refused;
-    td_loop_feed(p->peers->loop, &(struct td_event){.kind = TD_EVENT_LINK_DOWN,
-                                                    .u.link = {.node = p->node,
-                                                               .text = p->text,
-                                                               .refused = refused,
-                                                               .rejected = p->refusal[0] != '\0'}});
+    td_loop_feed(p->peers->loop,
+                 &(struct td_event){.kind = TD_EVENT_LINK_DOWN,
+                                    .u.link = {.node = p->node,
+                                               .text = p->text,
+                                               .refused = refused,
+                                               .rejected = p->refusal[0] || absence == ELSEWHERE}});
 }
 
 void td_peer_end(struct td_peer *p, const char *text, unsigned after_ms)
 {
-    end(p, text, after_ms, false);
-}
-
-void td_peer_refused(struct td_peer *p, const char *text)
-{
-    end(p, text, 0, true);
+    end(p, text, after_ms, NOT_KNOWN);
 }
 
 void td_peer_want(struct td_peer *p)

@@ -22,10 +22,8 @@ bool td_peer_accepted(struct td_peer *p, const uint8_t *body, size_t size);
 /* td_peer_hurry brings the next attempt to connect forward, because a message waits. */
 void td_peer_hurry(struct td_peer *p);
 /* td_peer_end closes the connections of a link, reports LINK_DOWN to the core once, and schedules
- * the next attempt: in after_ms, or by the back-off of the peer if after_ms is 0. td_peer_refused
- * does the same after a refused connection. */
+ * the next attempt: in after_ms, or by the back-off of the peer if after_ms is 0. */
 void td_peer_end(struct td_peer *p, const char *text, unsigned after_ms);
-void td_peer_refused(struct td_peer *p, const char *text);
 /* td_peer_end_in ends the connections from the peer to this daemon: the peer's link. */
 void td_peer_end_in(struct td_peer *p);
 /* td_peers_drop ends the link to a node, because the core asks for it. */

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a node says of a link over which nothing comes, and of how the daemon at its far end ended.
+ * The node is node 1 of two. */
+#include "node.h"
+
+#include <string.h>
+
+#include "core/core.h"
+#include "core/inspect.h"
+#include "core/look.h"
+#include "core/net/goodbye.h"
+#include "core/net/health.h"
+#include "core/net/link.h"
+
+enum { HERE = 1, FAR = 0, DAEMON = 77 };
+static const uint64_t SECOND = 1000000000;
+
+static void step(const struct td_event *event)
+{
+    td_core_step(node.core, node.core->now, event, &node.actions);
+    node_run();
+}
+
+static void up(uint64_t incarnation, uint32_t minor)
+{
+    step(&(struct td_event){.kind = TD_EVENT_LINK_UP,
+                            .u.link = {.node = FAR, .incarnation = incarnation, .minor = minor}});
+}
+
+static void down(const char *text, bool refused, bool rejected)
+{
+    step(&(struct td_event){
+        .kind = TD_EVENT_LINK_DOWN,
+        .u.link = {.node = FAR, .text = text, .refused = refused, .rejected = rejected}});
+}
+
+/* pass passes time, in which heartbeats come from the far node if it `speaks`. */
+static void pass(uint64_t ns, bool speaks)
+{
+    struct td_message m = {.kind = TD_MESSAGE_HEARTBEAT};
+    for (td_time until = node.core->now + ns; node.core->now < until;) {
+        node.core->now += SECOND / 5;
+        if (speaks)
+            step(&(struct td_event){.kind = TD_EVENT_TREE_MESSAGE,
+                                    .u.tree = {.node = FAR, .message = &m}});
+        step(&(struct td_event){.kind = TD_EVENT_WAKE});
+    }
+}
+
+static void begin(uint32_t minor, bool speaks)
+{
+    node_begin("2", HERE, NULL);
+    up(DAEMON, minor);
+    pass(3 * SECOND, speaks);
+}
+
+/* link_error returns what the node says of its link to torusctl links. */
+static const char *link_error(void)
+{
+    static struct td_reply page;
+    assert_true(td_inspect_page(node.core, 1000, true, TD_STATUS_LINKS, 0, &page));
+    assert_int_equal(page.u.status.rows, 1);
+    return page.u.status.row[0].u.link.error;
+}
+
+static void a_link_over_which_nothing_has_come_names_what_to_check(void **state)
+{
+    (void)state;
+    td_err error = TD_OK;
+    begin(TD_MINOR_GOODBYE, false);
+    const char *said = link_error();
+    assert_non_null(strstr(said, "nothing has come from it since node 1 connected to it"));
+    assert_non_null(strstr(said, "[peers] there names another address for node 1 than "));
+    said = td_look_why_not(node.core, FAR, TD_MINOR_LOOK, &error);
+    assert_int_equal(error, TD_ERR_BUSY);
+    assert_non_null(strstr(said, "nothing has come from it since node 1 connected to it"));
+    pass(3 * SECOND, true);
+    assert_string_equal(link_error(), "");
+    pass(3 * SECOND, false); /* it has been heard: its address here is right */
+    assert_null(strstr(link_error(), "nothing has come"));
+    assert_non_null(strstr(link_error(), "its host is down, or the network is cut"));
+    node_end();
+}
+
+/* The log is told later than of a node that was heard before: it may be about to connect. */
+static void the_log_is_told_once_of_a_link_over_which_nothing_comes(void **state)
+{
+    (void)state;
+    struct td_note note;
+    uint64_t lost = 0;
+    begin(TD_MINOR_GOODBYE, false);
+    assert_false(td_core_take_note(node.core, &note, &lost));
+    pass(3 * SECOND, false);
+    assert_true(td_core_take_note(node.core, &note, &lost));
+    assert_int_equal(note.kind, TD_NOTE_NODE_SILENT);
+    assert_int_equal(note.node, FAR);
+    assert_non_null(strstr(note.text, "nothing has come from it since node 1 connected to it"));
+    pass(5 * SECOND, false);
+    assert_false(td_core_take_note(node.core, &note, &lost));
+    pass(SECOND, true);
+    assert_true(td_core_take_note(node.core, &note, &lost));
+    assert_int_equal(note.kind, TD_NOTE_NODE_HEARD);
+    pass(3 * SECOND, false);
+    assert_true(td_core_take_note(node.core, &note, &lost));
+    assert_int_equal(note.kind, TD_NOTE_NODE_SILENT);
+    assert_string_equal(note.text, "");
+    node_end();
+}
+
+static void a_daemon_that_was_heard_to_its_end_has_died(void **state)
+{
+    (void)state;
+    begin(TD_MINOR_GOODBYE, true);
+    down("the connection was closed", false, false);
+    assert_int_equal(td_core_daemon_end(node.core, FAR), TD_DAEMON_DIED);
+    down("connection refused", true, false); /* an attempt changes nothing */
+    up(DAEMON + 1, TD_MINOR_GOODBYE);
+    assert_true(node.core->goodbyes->of[FAR].died);
+    node_end();
+}
+
+/* Its goodbye could not have come: it may have been stopped. */
+static void nobody_knows_how_a_daemon_ended_that_was_not_heard(void **state)
+{
+    (void)state;
+    for (int speaks = 0; speaks < 2; speaks++) {
+        begin(TD_MINOR_GOODBYE, speaks);
+        pass(3 * SECOND, false);
+        down("the connection was closed", false, false);
+        assert_int_equal(td_core_daemon_end(node.core, FAR), TD_DAEMON_UNKNOWN);
+        up(DAEMON + 1, TD_MINOR_GOODBYE);
+        assert_false(node.core->goodbyes->of[FAR].died);
+        node_end();
+    }
+    begin(TD_MINOR_GOODBYE - 1, true); /* its release has no goodbyes */
+    down("the connection was closed", false, false);
+    assert_int_equal(td_core_daemon_end(node.core, FAR), TD_DAEMON_UNKNOWN);
+    node_end();
+}
+
+/* A daemon is stopped, and started at another port: that is what its operator has to know. */
+static void a_daemon_that_listens_somewhere_else_now_is_not_told_as_stopped(void **state)
+{
+    (void)state;
+    begin(TD_MINOR_GOODBYE, true);
+    struct td_message m = {.kind = TD_MESSAGE_GOODBYE, .u.goodbye.incarnation = DAEMON};
+    td_goodbye_hear(node.core, FAR, &m.u.goodbye);
+    node_run();
+    down(TD_GOODBYE_TEXT, false, false);
+    assert_int_equal(td_core_daemon_end(node.core, FAR), TD_DAEMON_STOPPED);
+    assert_true(td_health_is_stopped(node.core, FAR));
+    down("connection refused", true, false);
+    assert_string_equal(td_health_why(node.core, FAR), TD_GOODBYE_TEXT);
+    down("its daemon runs, but not at this address", true, true);
+    assert_false(td_health_is_stopped(node.core, FAR));
+    assert_string_equal(td_health_why(node.core, FAR), "its daemon runs, but not at this address");
+    node_end();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_link_over_which_nothing_has_come_names_what_to_check),
+        cmocka_unit_test(the_log_is_told_once_of_a_link_over_which_nothing_comes),
+        cmocka_unit_test(a_daemon_that_was_heard_to_its_end_has_died),
+        cmocka_unit_test(nobody_knows_how_a_daemon_ended_that_was_not_heard),
+        cmocka_unit_test(a_daemon_that_listens_somewhere_else_now_is_not_told_as_stopped),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
