@@ -366,7 +366,7 @@ class Machine(unittest.TestCase):
                     self.assertEqual([(s["node"], s["stopped"]) for s in found["silent"]], [(1, True)])
                 said = self.say(folder, 2, "links")
                 self.assertIn("! node 1 was stopped by its operator\n", said)
-                self.assertRegex(said, r"the link from node 0 to node 1 has been down for \S+: its daemon was stopped by")
+                self.assertRegex(said, r"the link from node 0 to node 1 has been down for \S+, since [0-9:]+: its daemon was stopped by")
                 self.assertRegex(self.say(folder, 2, "doctor"),
                                  r"! node 1 was stopped by its operator, and has not been heard since\n"
                                  "  run systemctl start torusd there; if it runs again, compare its address and port with ")
@@ -387,7 +387,7 @@ class Machine(unittest.TestCase):
         self.assertRegex(said, r"\n +0 +1 ! silent ")
         self.assertRegex(said, r"\n +0 +2 up ")
         # the daemon itself says so, too, when heartbeats are missing
-        self.until_said(r"the link from node 0 to node 1 has been silent for \S+: its daemon hangs, its host is down, or "
+        self.until_said(r"the link from node 0 to node 1 has been silent for \S+, since [0-9:]+: its daemon hangs, its host is down, or "
                         r"the network is cut\n", folder, 0, "links")
         # one silence has one age
         self.assertEqual(len(re.findall("silent for", self.say(folder, 0, "links"))), 1)

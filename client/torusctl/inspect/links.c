@@ -58,19 +58,25 @@ bool ins_link_is_dead(const json_t *link)
     return strcmp(ins_string(link, "state"), "down") == 0;
 }
 
+/* print_sentence prints that a link is down or silent, and since when (0: not known). */
+static void print_sentence(const json_t *l, const char *state, json_int_t ns)
+{
+    char age[32], clock[32], since[100] = "";
+    ins_duration(age, sizeof age, ns);
+    ins_clock(clock, sizeof clock, ns);
+    if (ns)
+        snprintf(since, sizeof since, " for %s, since %s", age, clock);
+    printf("! the link from node %lld to node %lld %s %s%s: %s\n", (long long)ins_number(l, "from"),
+           (long long)ins_number(l, "to"), ns ? "has been" : "is", state, since,
+           ins_string(l, "error"));
+}
+
 void ins_link_print_dead(const json_t *links)
 {
     for (size_t i = 0; i < json_array_size(links); i++) {
         const json_t *l = json_array_get(links, i);
-        char age[32], since[64] = "";
-        if (!ins_link_is_dead(l))
-            continue;
-        ins_duration(age, sizeof age, ins_number(l, "since_ns"));
-        if (ins_number(l, "since_ns"))
-            snprintf(since, sizeof since, " for %s", age);
-        printf("! the link from node %lld to node %lld %s down%s: %s\n",
-               (long long)ins_number(l, "from"), (long long)ins_number(l, "to"),
-               since[0] ? "has been" : "is", since, ins_string(l, "error"));
+        if (ins_link_is_dead(l))
+            print_sentence(l, "down", ins_number(l, "since_ns"));
     }
 }
 
@@ -128,13 +134,8 @@ static void print_silent(const json_t *links)
 {
     for (size_t i = 0; i < json_array_size(links); i++) {
         const json_t *l = json_array_get(links, i);
-        char age[32];
-        if (!says_silent(l))
-            continue;
-        ins_duration(age, sizeof age, ins_number(l, "silent_ns"));
-        printf("! the link from node %lld to node %lld has been silent for %s: %s\n",
-               (long long)ins_number(l, "from"), (long long)ins_number(l, "to"), age,
-               ins_string(l, "error"));
+        if (says_silent(l))
+            print_sentence(l, "silent", ins_number(l, "silent_ns"));
     }
 }
 
