@@ -94,6 +94,21 @@ def configure(booted, text):
     booted.write("/etc/torusd/torusd.conf", f"[torus]\nshape = 1\n{text}")
 
 
+def a_unit_that_fails_again_and_again_is_refused_until_it_is_reset(booted):
+    """What docs/operations.md says of such a unit."""
+    configure(booted, "[node]\nsocket = /proc/nothing/socket\n")
+    booted.systemctl("start", UNIT, check=False)
+    booted.wait_journal(UNIT, "cannot listen on /proc/nothing/socket: ")
+    booted.wait_journal(UNIT, "Start request repeated too quickly")
+    configure(booted, "")
+    if booted.systemctl("start", UNIT, check=False).returncode == 0:
+        raise Failure("systemd starts the unit")
+    booted.systemctl("reset-failed", UNIT)
+    booted.systemctl("start", UNIT)
+    status(booted)
+    booted.systemctl("stop", UNIT)
+
+
 def a_reload_changes_what_it_can(booted):
     booted.systemctl("start", UNIT)
     main_pid = booted.show(UNIT, "MainPID")
@@ -272,8 +287,9 @@ def an_installation_below_home_runs(booted, prefix):
 
 
 CASES = (a_unit_starts_and_stops, a_killed_daemon_is_started_again, a_stopped_daemon_is_ended_by_the_watchdog,
-         a_reload_changes_what_it_can, a_wrong_file_fails_the_reload_and_changes_nothing,
-         status_names_the_rank_that_blocks, a_drain_completes_the_operations_in_flight,
+         a_unit_that_fails_again_and_again_is_refused_until_it_is_reset, a_reload_changes_what_it_can,
+         a_wrong_file_fails_the_reload_and_changes_nothing, status_names_the_rank_that_blocks,
+         a_drain_completes_the_operations_in_flight,
          two_emulated_nodes_run_under_the_target, a_node_outlives_its_peer_with_names,
          a_node_outlives_its_peer_with_addresses, the_first_process_starts_the_daemon_by_its_socket,
          an_installation_below_home_runs)
