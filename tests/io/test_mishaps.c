@@ -6,6 +6,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -522,6 +523,31 @@ static void wrong_port_of_a_daemon_that_runs_is_told_as_such(void **state)
     stop();
 }
 
+/* The kernel drops requests to connect to a listener whose queue is full, as a firewall does. */
+static void wrong_port_where_nothing_answers_is_told_as_such(void **state)
+{
+    (void)state;
+    wants_tcp = true;
+    prepare(2);
+    struct sockaddr_in a = {.sin_family = AF_INET,
+                            .sin_port = htons((uint16_t)(base_port + 2 * 2)),
+                            .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int queued = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof a), 0);
+    assert_int_equal(listen(fd, 0), 0);
+    assert_int_equal(connect(queued, (struct sockaddr *)&a, sizeof a), 0);
+    write_config(0, "");
+    misaddress(0, 1, base_port + 2 * 2);
+    write_config(1, "");
+    start_daemon(1);
+    start_daemon(0);
+    wait_logged(0, "node 1: its daemon runs, but nothing answers at this address: correct [peers]");
+    close(queued);
+    close(fd);
+    stop();
+}
+
 /* It was stopped, and that is not the news any more. */
 static void a_daemon_that_was_started_again_at_another_port_is_told_as_such(void **state)
 {
@@ -620,6 +646,7 @@ int main(void)
         cmocka_unit_test_teardown(strangers_at_the_port_for_packets_wait_while_descriptors_lack,
                                   clean_up),
         cmocka_unit_test_teardown(wrong_port_of_a_daemon_that_runs_is_told_as_such, clean_up),
+        cmocka_unit_test_teardown(wrong_port_where_nothing_answers_is_told_as_such, clean_up),
         cmocka_unit_test_teardown(a_daemon_that_was_started_again_at_another_port_is_told_as_such,
                                   clean_up),
         cmocka_unit_test_teardown(peers_without_a_way_for_packets_try_at_leisure, clean_up),

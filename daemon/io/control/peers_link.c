@@ -26,7 +26,7 @@ enum {
 #define STEADY_NS 5000000000u /* a link that was up for 5 s reconnects at once */
 
 /* enum absence: what an attempt has shown of the peer's daemon. REFUSED: none is at its endpoint;
- * ELSEWHERE: nor is the one that is connected to this daemon. */
+ * ELSEWHERE: the one that is connected to this daemon is not. */
 enum absence { NOT_KNOWN, REFUSED, ELSEWHERE };
 
 static void end(struct td_peer *p, const char *text, unsigned after_ms, enum absence absence);
@@ -225,30 +225,46 @@ static void end_handshake(struct td_peer *p, const char *text, bool certain)
     td_peer_end(p, text, 0);
 }
 
-/* refused ends an attempt that the peer's host refused. A daemon that is connected to this one, but
- * never was reached, listens somewhere else; perhaps an earlier one listened here. */
-static void refused(struct td_peer *p)
+/* is_elsewhere returns true if a daemon of the peer that never was reached has been connected to
+ * this one for some time: it is at another address; perhaps an earlier one was here. */
+static bool is_elsewhere(const struct td_peer *p, unsigned ms)
 {
-    static const char elsewhere[] = "its daemon runs, but not at this address: correct [peers] "
-                                    "here, or listen there";
-    bool another = p->in && p->incarnation_in != p->incarnation_before;
-    if (!another) {
-        end(p, "connection refused", 0, REFUSED);
-        return;
-    }
-    if (strncmp(p->text, elsewhere, strlen(elsewhere)) != 0)
-        complain(p, elsewhere);
-    end(p, elsewhere, 0, ELSEWHERE);
+    return p->in && p->incarnation_in != p->incarnation_before &&
+           td_loop_now() - p->session_in_at >= ms * UINT64_C(1000000);
+}
+
+/* end_elsewhere ends an attempt at an address where that daemon is not. */
+static void end_elsewhere(struct td_peer *p, const char *text)
+{
+    if (strncmp(p->text, text, strlen(text)) != 0) /* logged once, not at each attempt */
+        complain(p, text);
+    end(p, text, 0, ELSEWHERE);
+}
+
+/* unanswered ends an attempt that took its time, or found no way. */
+static void unanswered(struct td_peer *p, const char *text)
+{
+    if (is_elsewhere(p, ANSWER_MS)) /* since before this attempt */
+        end_elsewhere(p, "its daemon runs, but nothing answers at this address: correct [peers] "
+                         "here, or open its port");
+    else
+        td_peer_end(p, text, 0);
 }
 
 static void on_probed(void *user, int error)
 {
     struct td_peer *p = user;
     p->probe = NULL;
-    if (error == UV_ECONNREFUSED)
-        refused(p);
+    if (error == UV_ECONNREFUSED && is_elsewhere(p, 0))
+        end_elsewhere(p,
+                      "its daemon runs, but not at this address: correct [peers] here, or listen "
+                      "there");
+    else if (error == UV_ECONNREFUSED)
+        end(p, "connection refused", 0, REFUSED);
+    else if (error)
+        unanswered(p, uv_strerror(error));
     else
-        td_peer_end(p, error ? uv_strerror(error) : "the connection was closed", 0);
+        td_peer_end(p, "the connection was closed", 0);
 }
 
 /* find_out ends an attempt without a connection: only a host that refuses has no daemon. */
@@ -419,8 +435,7 @@ static void close_connections(struct td_peer *p)
  * network that loses packets cause no event. */
 static void on_silence(uv_timer_t *timer)
 {
-    td_peer_end(timer->data, "no answer: its daemon hangs, its host is down, or the network is cut",
-                0);
+    unanswered(timer->data, "no answer: its daemon hangs, its host is down, or the network is cut");
 }
 
 void td_peer_connect(struct td_peer *p)
