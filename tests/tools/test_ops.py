@@ -450,8 +450,9 @@ class Operations(unittest.TestCase):
             while "is broken" not in said and time.monotonic() < until:
                 said = subprocess.run([CTL, command, "--socket", socket], text=True, capture_output=True,
                                       timeout=DEADLINE_S).stdout
-            self.assertRegex(said, rf"job {job} is broken: .*operation \d of job {job} was cancelled by user {os.getuid()} on "
-                                   r"node 0 \(0,0\): a test; then rank 1 ended: process \d+ on node 1 \(0,1\)\n")
+            self.assertRegex(said, rf"job {job} is broken: rank 1 of job {job} ended after its call had failed: process \d+ "
+                                   r"on node 1 \(0,1\); the first call of the job that failed: .*operation \d of job "
+                                   rf"{job} was cancelled by user {os.getuid()} on node 0 \(0,0\): a test\n")
             if command != "groups":
                 self.assertRegex(said, rf"\n{job} .* broken ")
 

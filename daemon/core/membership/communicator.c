@@ -500,21 +500,18 @@ const char *td_communicator_gone_text(struct td_core *core, const struct td_comm
                           rank, c->name, (unsigned long long)pid, here);
 }
 
-/* breaking_text says why a group breaks by the loss of a rank: its process is gone, or before that,
- * the first call of the job failed, and so did the last one of the rank. */
+/* breaking_text says why a group breaks by the loss of a rank: its process is gone; and if its last
+ * call had failed, and the first of the job just before, that failure is the cause. */
 static const char *breaking_text(struct td_core *core, const struct td_communicator *c,
-                                 const struct td_seat *seat, bool died, const char *gone)
+                                 const struct td_seat *seat, const char *gone)
 {
     const struct td_waits_job *record = c->waits;
     td_time failed_at = seat->client ? seat->client->failed_at : 0;
     bool follows = failed_at && record && record->error != TD_OK &&
                    failed_at < record->failed_at + AFTER_ERROR_NS;
-    if (!follows)
-        return gone;
-    return td_core_format(core, "%.380s; then rank %u %s: process %llu on %s", record->text,
-                          td_communicator_job_rank(c, seat->rank), died ? "ended" : "left",
-                          (unsigned long long)seat->client->pid,
-                          td_core_node_name(core, core->node));
+    return follows ? td_core_format(core, "%s; the first call of the job that failed: %s", gone,
+                                    record->text)
+                   : gone;
 }
 
 void td_communicator_seat_lost(struct td_core *core, struct td_communicator *c,
@@ -524,7 +521,7 @@ void td_communicator_seat_lost(struct td_core *core, struct td_communicator *c,
     seat->after_error = died && seat->client && seat->client->failed_at &&
                         core->now < seat->client->failed_at + AFTER_ERROR_NS;
     const char *text = td_communicator_gone_text(core, c, seat, died);
-    const char *why = breaking_text(core, c, seat, died, text);
+    const char *why = breaking_text(core, c, seat, text);
     struct td_note *note =
         died && c->index == 0 ? td_communicator_note(core, c, TD_NOTE_RANK_DIED) : NULL;
     if (died && c->index == 0)
