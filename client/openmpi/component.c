@@ -19,6 +19,9 @@ enum { AFTER_CALLS = 256 };
 /* Open MPI makes longer broadcasts and reductions no faster than torusd. */
 enum { SHORT_BYTES = 1024 };
 
+/* A sleep takes 50 us more than it asks for, and a time slice takes some milliseconds. */
+enum { REST_US = 20, REST_MOST_US = 100, REST_AFTER_US = 500 };
+
 struct tm_parameters tm_parameters;
 struct tm_counters tm_counters;
 torus_context *tm_context;
@@ -166,6 +169,22 @@ static void register_limits(void)
                       MCA_BASE_VAR_TYPE_UNSIGNED_INT, &tm_parameters.list_ranks);
 }
 
+/* register_rests registers how ranks wait for messages beside other processes (rest.h). */
+static void register_rests(void)
+{
+    tm_parameters.rest_us = REST_US;
+    register_variable("rest",
+                      "Microseconds that a rank sleeps at a time, at most 100, while it waits for "
+                      "messages of Open MPI beside processes that compute; 0: it only yields",
+                      MCA_BASE_VAR_TYPE_UNSIGNED_INT, &tm_parameters.rest_us);
+    tm_parameters.rest_after_us = REST_AFTER_US;
+    register_variable(
+        "rest_after",
+        "Microseconds that four yields in turn take, in the mean, from which on a rank "
+        "sleeps so",
+        MCA_BASE_VAR_TYPE_UNSIGNED_INT, &tm_parameters.rest_after_us);
+}
+
 /* register_counters makes the counters readable through MPI_T. */
 static void register_counters(void)
 {
@@ -217,6 +236,7 @@ static int register_all(void)
         "MPI while they follow each other quickly; 0: none",
         MCA_BASE_VAR_TYPE_SIZE_T, &tm_parameters.short_bytes);
     register_limits();
+    register_rests();
     register_bytes();
     register_counters();
     return OMPI_SUCCESS;
@@ -232,6 +252,8 @@ static int open_component(void)
                    "coll_torus_leave names %s, which is no collective; the names are those of "
                    "MPI's functions in lower case, such as alltoallv",
                    unknown);
+    if (tm_parameters.rest_us > REST_MOST_US)
+        tm_parameters.rest_us = REST_MOST_US;
     tm_membership_publish();
     return OMPI_SUCCESS;
 }

@@ -13,7 +13,7 @@
  *   group             torus groups, made without waiting; calls that wait for them
  *   decide pace       which calls are taken
  *   membership        which ranks take part
- *   waiting           progress of Open MPI and of torusd
+ *   waiting rest      progress of Open MPI and of torusd
  *   component error   parameters, counters, the context; errors
  *
  * Owns: the context of this process. Invariant: the decision to take a call depends only on values
@@ -39,8 +39,9 @@ struct tm_parameters {
     char *machine; /* compared among ranks */
     bool all;      /* take also calls that Open MPI makes faster */
     unsigned communicators, persistent, list_ranks;
-    int after;          /* calls; negative: tm_after chooses */
-    size_t short_bytes; /* broadcasts and reductions of fewer bytes follow pace.h */
+    int after;                       /* calls; negative: tm_after chooses */
+    unsigned rest_us, rest_after_us; /* rest.h */
+    size_t short_bytes;              /* broadcasts and reductions of fewer bytes follow pace.h */
     size_t least[TM_KINDS], most[TM_KINDS];
     bool left[TM_KINDS]; /* `leave` names it */
 };

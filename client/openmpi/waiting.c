@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <time.h>
 
 #include "component.h"
+#include "rest.h"
 
 #include "opal/runtime/opal_progress.h"
 
@@ -58,24 +60,64 @@ static struct tm_event *next_event(void)
     return event;
 }
 
+/* ---- rests ---- */
+
+static _Thread_local struct tm_rest own_rest;
+static _Thread_local bool waits_here; /* this component waits, and sleeps itself */
+
+static int64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* rest gives the processor away as rest.h says. It returns 0 if Open MPI is to yield itself. */
+static int rest(void)
+{
+    struct tm_rest *r = &own_rest;
+    if (tm_parameters.rest_us == 0 || waits_here)
+        return 0;
+    enum tm_rest_act act = tm_rest_next(r);
+    if (act == TM_REST_LEAVE)
+        return 0;
+    if (act == TM_REST_LOOK)
+        return 1;
+    int64_t before = now_ns();
+    if (act == TM_REST_YIELD) {
+        sched_yield();
+        int64_t now = now_ns();
+        tm_rest_yielded(r, now, now - before, INT64_C(1000) * tm_parameters.rest_after_us);
+        return 1;
+    }
+    const struct timespec time = {.tv_nsec = 1000 * (long)tm_parameters.rest_us};
+    int saved = errno;
+    nanosleep(&time, NULL);
+    errno = saved;
+    tm_rest_slept(r, before);
+    return 1;
+}
+
 int tm_progress(void)
 {
     int count = 0;
     if (expected == 0)
-        return 0;
+        return rest();
     if (expected > posted)
         torus_dispatch(tm_context); /* an error ends the calls, which then have it */
     for (struct tm_event *event = next_event(); event; event = next_event()) {
         event->run(event->user);
         count++;
     }
-    return count;
+    return count > 0 ? count : rest();
 }
 
 static void idle(void *user)
 {
     (void)user;
+    waits_here = true;
     opal_progress();
+    waits_here = false;
 }
 
 bool tm_waiting_start(void)
@@ -100,7 +142,7 @@ void tm_wait_until(bool (*done)(void *user), void *user)
     while (!done(user)) {
         if (tm_progress() > 0)
             continue;
-        opal_progress();
+        idle(NULL);
         int saved = errno;
         if (!done(user))
             ppoll(&fd, 1, &most, NULL);

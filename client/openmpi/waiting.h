@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* waiting: progress of torusd inside Open MPI, and of Open MPI inside calls of libtorus.
  *
- * Open MPI calls tm_progress from opal_progress; it never waits. A blocking call of libtorus runs
+ * Open MPI calls tm_progress from opal_progress. It never waits for another rank; beside processes
+ * that compute it sleeps instead of Open MPI's yield (rest.h). A blocking call of libtorus runs
  * opal_progress as its idle function, so messages and one-sided operations proceed meanwhile. */
 #ifndef TORUS_OPENMPI_WAITING_H
 #define TORUS_OPENMPI_WAITING_H
@@ -29,7 +30,8 @@ void tm_expect(void);
 /* tm_post runs event->run in the next tm_progress. It is called once for each tm_expect. */
 void tm_post(struct tm_event *event);
 
-/* tm_progress handles replies and runs the events that were posted. It returns their number. */
+/* tm_progress handles replies and runs the events that were posted. It returns their number, or
+ * without any 1 if Open MPI is not to yield. */
 int tm_progress(void);
 
 /* tm_wait_until returns when done(user) is true; it alternates progress with short sleeps. */

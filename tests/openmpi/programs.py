@@ -272,8 +272,11 @@ def measure(arguments, names, until):
 
 
 def busy(count):
-    """Starts processes that never sleep."""
-    return [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    """Starts processes that never sleep, each on a processor of its own: where they share one, the ranks have the
+    others to themselves."""
+    processors = sorted(os.sched_getaffinity(0))
+    return [subprocess.Popen([sys.executable, "-c", f"import os\nos.sched_setaffinity(0, [{processor}])\n"
+                              "while True: pass"]) for processor in (processors * count)[:count]]
 
 
 def main():
