@@ -115,9 +115,10 @@ int tm_progress(void)
 static void idle(void *user)
 {
     (void)user;
+    bool outer = waits_here; /* what a reply starts may wait, too */
     waits_here = true;
     opal_progress();
-    waits_here = false;
+    waits_here = outer;
 }
 
 bool tm_waiting_start(void)
