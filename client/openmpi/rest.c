@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rest.h"
 
-enum { LOOKS_PER_YIELD = 8, LOOKS_PER_SLEEP = 16, YIELDS = 4 };
+enum { LOOKS_LEAST = 8, LOOKS_MOST = 64, LOOKS_PER_SLEEP = 16, YIELDS = 4 };
 
 /* The yields that end a rest cost some 10 ms. */
 #define LEAST_NS 100000000
@@ -20,6 +20,7 @@ enum tm_rest_act tm_rest_next(struct tm_rest *r)
 static void begin(struct tm_rest *r, int64_t now)
 {
     r->rests = true;
+    r->between = 0;
     r->looks = LOOKS_PER_SLEEP;
     r->length = r->length == 0 ? LEAST_NS : r->length < MOST_NS ? 2 * r->length : MOST_NS;
     r->ends = now + r->length;
@@ -39,7 +40,10 @@ void tm_rest_yielded(struct tm_rest *r, int64_t now, int64_t took_ns, int64_t sl
         begin(r, now);
         return;
     }
-    r->looks = LOOKS_PER_YIELD;
+    r->between = r->between == 0           ? LOOKS_LEAST
+                 : r->between < LOOKS_MOST ? 2 * r->between
+                                           : LOOKS_MOST;
+    r->looks = r->between;
     r->length = 0;
 }
 

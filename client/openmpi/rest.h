@@ -19,6 +19,7 @@
 struct tm_rest {
     bool rests;
     uint32_t looks;   /* until the next yield that is timed, or the next sleep */
+    uint32_t between; /* looks between timed yields, more as long as these are fast */
     uint32_t yields;  /* timed in turn, the first of them a slow one or after a rest; */
     int64_t yield_ns; /* and how long they took together */
     int64_t ends;     /* ns: the end of the rest */
