@@ -248,7 +248,7 @@ static void what_happened_to_nodes_is_shown(void **state)
     assert_int_equal(argument("link to node 1 is down", "about_node"), 1);
     expect("node 1 is given up, not heard for 31.0s", 63, 63);
     assert_non_null(
-        find("the daemon of node 1 was restarted; no goodbye came from the earlier one"));
+        find("the daemon of node 1 was restarted; the earlier one crashed or was killed"));
     expect("link to node 1 is up again after 37.0s", 70, 70);
     expect("node 1 is silent, for 10.0s so far", 90, 100);
     expect("node 0 is silent, for 1.5m so far", 10, 100); /* since before the job */

@@ -84,7 +84,7 @@ static void put_restart(const struct maker *k, event e, const char *node)
 {
     char text[INS_NODE_NAME_BYTES + 80];
     snprintf(text, sizeof text, "the daemon of %s was restarted%s", node,
-             e->e.a ? "; no goodbye came from the earlier one" : "");
+             e->e.a ? "; the earlier one crashed or was killed" : "");
     chrome_instant(k->c, e->node, CHROME_LINKS, e->at, text, about(e, NULL, 0));
 }
 
