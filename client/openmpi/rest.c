@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rest.h"
 
-enum { LOOKS_LEAST = 8, LOOKS_MOST = 64, LOOKS_PER_SLEEP = 16, YIELDS = 4 };
+/* Looks that do not yield take 20 ns each, and a reading of the clock 5 ns. */
+enum { LOOKS_PER_CLOCK = 16, LOOKS_PER_SLEEP = 16, YIELDS = 4 };
 
-/* The yields that end a rest cost some 10 ms. */
+/* Two ticks of a kernel with 250 a second: a slice or more. */
+#define LONG_NS 8000000
+
+/* The yields after a rest cost some 10 ms. */
 #define LEAST_NS 100000000
 #define MOST_NS 1600000000
 
@@ -13,14 +17,24 @@ enum tm_rest_act tm_rest_next(struct tm_rest *r)
         r->looks--;
         return r->rests ? TM_REST_LOOK : TM_REST_LEAVE;
     }
-    return r->rests ? TM_REST_SLEEP : TM_REST_YIELD;
+    if (r->rests)
+        return TM_REST_SLEEP;
+    return r->yields > 0 ? TM_REST_YIELD : TM_REST_CLOCK;
+}
+
+void tm_rest_clock(struct tm_rest *r, int64_t now)
+{
+    if (r->looked_at && now - r->looked_at >= LONG_NS)
+        r->yields = YIELDS;
+    else
+        r->looks = LOOKS_PER_CLOCK;
+    r->looked_at = now;
 }
 
 /* begin starts a rest that is longer than the one before. */
 static void begin(struct tm_rest *r, int64_t now)
 {
     r->rests = true;
-    r->between = 0;
     r->looks = LOOKS_PER_SLEEP;
     r->length = r->length == 0 ? LEAST_NS : r->length < MOST_NS ? 2 * r->length : MOST_NS;
     r->ends = now + r->length;
@@ -28,27 +42,27 @@ static void begin(struct tm_rest *r, int64_t now)
 
 void tm_rest_yielded(struct tm_rest *r, int64_t now, int64_t took_ns, int64_t slow_ns)
 {
-    bool goes_on = r->yields > 0 || r->length > 0 || took_ns >= slow_ns;
-    r->yields += goes_on;
-    r->yield_ns += goes_on ? took_ns : 0;
-    if (goes_on && r->yields < YIELDS)
+    r->yield_ns += took_ns;
+    r->yields--;
+    if (r->yields > 0)
         return;
-    bool slow = goes_on && r->yield_ns >= YIELDS * slow_ns;
-    r->yields = 0;
+    bool slow = r->yield_ns >= YIELDS * slow_ns;
     r->yield_ns = 0;
+    r->looked_at = now;
     if (slow) {
         begin(r, now);
         return;
     }
-    r->between = r->between == 0           ? LOOKS_LEAST
-                 : r->between < LOOKS_MOST ? 2 * r->between
-                                           : LOOKS_MOST;
-    r->looks = r->between;
+    r->looks = LOOKS_PER_CLOCK;
     r->length = 0;
 }
 
 void tm_rest_slept(struct tm_rest *r, int64_t now)
 {
-    r->rests = now < r->ends;
-    r->looks = r->rests ? LOOKS_PER_SLEEP : 0;
+    if (now < r->ends) {
+        r->looks = LOOKS_PER_SLEEP;
+        return;
+    }
+    r->rests = false;
+    r->yields = YIELDS;
 }

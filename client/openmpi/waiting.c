@@ -62,31 +62,46 @@ static struct tm_event *next_event(void)
 
 /* ---- rests ---- */
 
-static _Thread_local struct tm_rest own_rest;
-static _Thread_local bool waits_here; /* this component waits, and sleeps itself */
+/* struct looking: a thread that waits. Without MPI_THREAD_MULTIPLE one thread waits at a time, and
+ * all share one: memory of a thread is slow to find from a library that was loaded later. */
+struct looking {
+    struct tm_rest rest;
+    bool sleeps_itself; /* in a wait of this component */
+};
 
-static int64_t now_ns(void)
+static struct looking process_looks;
+static _Thread_local struct looking thread_looks;
+
+static struct looking *own_looks(void)
+{
+    return tm_threads ? &thread_looks : &process_looks;
+}
+
+static int64_t time_of(clockid_t clock)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(clock, &t);
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
 /* rest gives the processor away as rest.h says. It returns 0 if Open MPI is to yield itself. */
 static int rest(void)
 {
-    struct tm_rest *r = &own_rest;
-    if (tm_parameters.rest_us == 0 || waits_here)
+    struct looking *own = own_looks();
+    struct tm_rest *r = &own->rest;
+    if (tm_parameters.rest_us == 0 || own->sleeps_itself)
         return 0;
     enum tm_rest_act act = tm_rest_next(r);
-    if (act == TM_REST_LEAVE)
+    if (act == TM_REST_CLOCK)
+        tm_rest_clock(r, time_of(CLOCK_MONOTONIC_COARSE));
+    if (act == TM_REST_CLOCK || act == TM_REST_LEAVE)
         return 0;
     if (act == TM_REST_LOOK)
         return 1;
-    int64_t before = now_ns();
+    int64_t before = time_of(CLOCK_MONOTONIC);
     if (act == TM_REST_YIELD) {
         sched_yield();
-        int64_t now = now_ns();
+        int64_t now = time_of(CLOCK_MONOTONIC);
         tm_rest_yielded(r, now, now - before, INT64_C(1000) * tm_parameters.rest_after_us);
         return 1;
     }
@@ -115,10 +130,11 @@ int tm_progress(void)
 static void idle(void *user)
 {
     (void)user;
-    bool outer = waits_here; /* what a reply starts may wait, too */
-    waits_here = true;
+    struct looking *own = own_looks();
+    bool outer = own->sleeps_itself; /* what a reply starts may wait, too */
+    own->sleeps_itself = true;
     opal_progress();
-    waits_here = outer;
+    own->sleeps_itself = outer;
 }
 
 bool tm_waiting_start(void)

@@ -19,7 +19,8 @@ struct run {
     uint32_t acts[TM_REST_SLEEP + 1];
 };
 
-/* look makes a look of a microsecond, and what follows. Open MPI yields after TM_REST_LEAVE. */
+/* look makes a look of a microsecond, and what follows. Open MPI yields after the first two acts.
+ */
 static enum tm_rest_act look(struct run *r)
 {
     int64_t began = r->now;
@@ -28,7 +29,9 @@ static enum tm_rest_act look(struct run *r)
     r->now += US;
     if (act == TM_REST_SLEEP)
         r->now += 70 * US;
-    if (act == TM_REST_YIELD || act == TM_REST_LEAVE)
+    if (act == TM_REST_CLOCK)
+        tm_rest_clock(&r->rest, r->now / (4000 * US) * (4000 * US));
+    if (act <= TM_REST_YIELD)
         r->now += r->yield_ns;
     if (act == TM_REST_YIELD)
         tm_rest_yielded(&r->rest, r->now, r->yield_ns, SLOW_NS);
@@ -51,9 +54,22 @@ static struct run run(int64_t yield_ns, int looks)
 static void fast_yields_are_left_to_open_mpi(void **state)
 {
     (void)state;
-    struct run r = run(5 * US, 65000);
-    assert_int_equal(r.acts[TM_REST_SLEEP] + r.acts[TM_REST_LOOK], 0);
-    assert_in_range(r.acts[TM_REST_YIELD], 1000, 1010); /* one look in 65 */
+    struct run r = run(5 * US, 17000);
+    assert_int_equal(r.acts[TM_REST_CLOCK], 1000);
+    assert_int_equal(r.acts[TM_REST_LEAVE], 16000);
+}
+
+static void a_program_that_computes_for_long_does_not_rest(void **state)
+{
+    (void)state;
+    struct run r = run(5 * US, 100);
+    for (int i = 0; i < 1000; i++) {
+        r.now += 10000 * US;
+        for (int k = 0; k < 20; k++)
+            look(&r);
+    }
+    assert_in_range(r.acts[TM_REST_YIELD], 1000, 4000);
+    assert_int_equal(r.acts[TM_REST_SLEEP], 0);
 }
 
 static void a_rank_whose_yields_are_slow_rests_most_of_the_time(void **state)
@@ -69,19 +85,23 @@ static void the_first_rest_begins_after_four_slow_yields(void **state)
 {
     (void)state;
     struct run r = {.now = 7000000000, .yield_ns = 2000 * US};
-    for (int i = 0; i < 4; i++)
-        assert_int_equal(look(&r), TM_REST_YIELD);
+    while (r.acts[TM_REST_YIELD] < 4) {
+        assert_false(r.rest.rests);
+        look(&r);
+    }
     assert_true(r.rest.rests);
+    assert_true(r.now - 7000000000 < 60000 * US);
 }
 
 static void one_slow_yield_is_no_reason(void **state)
 {
     (void)state;
     struct run r = run(5 * US, 100);
-    for (int i = 0; i < 1000; i++) {
-        r.yield_ns = i % 50 == 0 ? 1900 * US : 5 * US;
+    for (int i = 0; i < 10000; i++) {
+        r.yield_ns = i % 50 == 0 ? 5000 * US : 5 * US;
         look(&r);
     }
+    assert_true(r.acts[TM_REST_YIELD] > 100);
     assert_int_equal(r.acts[TM_REST_SLEEP], 0);
 }
 
@@ -104,7 +124,7 @@ static void rests_become_longer_up_to_a_limit_and_end(void **state)
     assert_in_range(length[7], 1600000 * US, 1600200 * US);
     r.yield_ns = 5 * US; /* the other process has ended */
     for (int i = 0; i < 1000; i++)
-        assert_true(look(&r) == TM_REST_LEAVE || !r.rest.rests);
+        assert_true(look(&r) != TM_REST_SLEEP && !r.rest.rests);
     r.yield_ns = 2000 * US; /* another one: it begins anew */
     while (!r.rest.rests)
         look(&r);
@@ -115,6 +135,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fast_yields_are_left_to_open_mpi),
+        cmocka_unit_test(a_program_that_computes_for_long_does_not_rest),
         cmocka_unit_test(a_rank_whose_yields_are_slow_rests_most_of_the_time),
         cmocka_unit_test(the_first_rest_begins_after_four_slow_yields),
         cmocka_unit_test(one_slow_yield_is_no_reason),
