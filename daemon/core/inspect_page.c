@@ -37,12 +37,12 @@ static uint32_t row_bytes(const struct td_status_row *row)
 static bool fits(struct td_page *p, enum td_row_kind kind)
 {
     enum { HEAD = 100, MOST = 950, MOST_WITH_RANKS = TD_BITMAP_BYTES_MAX + 1400 };
-    bool ranks = kind == TD_ROW_JOB || kind == TD_ROW_OPERATION || kind == TD_ROW_GROUP ||
-                 kind == TD_ROW_RECORD; /* with sets of ranks or nodes */
+    bool ranks = kind == TD_ROW_JOB || kind == TD_ROW_OPERATION || kind == TD_ROW_GROUP;
+    uint32_t most = kind == TD_ROW_RECORD ? MOST + TD_GROUP_NODES_MAX / 8 : MOST;
     uint32_t rows = p->reply->u.status.rows;
     if (rows > 0)
         p->spent += row_bytes(&p->reply->u.status.row[rows - 1]);
-    return HEAD + p->spent + (ranks ? MOST_WITH_RANKS : MOST) <= TD_PAGE_BYTES_MAX;
+    return HEAD + p->spent + (ranks ? MOST_WITH_RANKS : most) <= TD_PAGE_BYTES_MAX;
 }
 
 struct td_status_row *td_page_row(struct td_page *p, enum td_row_kind kind)

@@ -4,6 +4,7 @@
 #include "node.h"
 
 #include "core/core.h"
+#include "core/inspect.h"
 #include "core/membership/waits.h"
 #include "core/recorder.h"
 #include "core/operation/operation.h"
@@ -297,9 +298,29 @@ static void the_call_of_a_rank_that_is_gone_is_over(void **state)
     node_end();
 }
 
+/* torusctl must not say since when a node is silent that this one has never heard. */
+static void a_node_that_was_never_heard_stays_so(void **state)
+{
+    static struct td_reply page;
+    (void)state;
+    node_begin("4", 0, NULL);
+    step(&(struct td_event){.kind = TD_EVENT_LINK_UP, .u.link = {.node = PEER, .incarnation = 2}});
+    wake_at((td_time)node.core->settings.heartbeat_ns);
+    pause_for(3 * (uint64_t)node.core->settings.heartbeat_ns);
+    assert_true(node.core->paused_ns > 0);
+    assert_true(td_inspect_page(node.core, 1000, true, TD_STATUS_PEERS, 0, &page));
+    assert_int_equal(page.u.status.rows, NODES - 1);
+    for (uint32_t i = 0; i < page.u.status.rows; i++) {
+        const struct td_row_peer *r = &page.u.status.row[i].u.peer;
+        assert_true((r->silent_ns > 0) == (r->node == PEER));
+    }
+    node_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_node_that_was_never_heard_stays_so),
         cmocka_unit_test(silent_node_is_given_up_by_a_daemon_that_runs),
         cmocka_unit_test(node_whose_bytes_arrive_is_not_silent),
         cmocka_unit_test(daemon_that_goes_on_reads_before_it_judges),

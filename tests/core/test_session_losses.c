@@ -302,9 +302,11 @@ static void node_0_is_given_up_like_the_others(void **state)
     (void)state;
     node_begin("4", 1, NULL);
     td_session_down(node.core, 0, "the cable is cut", false);
-    td_time heard = node.core->link[0].heard_at, expires = node.core->link[0].expires_at;
+    td_time expires = node.core->link[0].expires_at;
+    node.core->link[0].heard_at = 5;
     td_session_resumed(node.core, 7); /* after a pause */
-    assert_true(node.core->link[0].heard_at == heard + 7);
+    assert_true(node.core->link[0].heard_at == 5 + 7);
+    assert_true(node.core->link[2].heard_at == 0); /* it was never heard */
     assert_true(node.core->link[0].expires_at == expires + 7);
     far_pass(7 + (uint64_t)node.core->settings.progress_timeout_ns);
     assert_int_equal(node.core->link[0].state, TD_LINK_GIVEN_UP);

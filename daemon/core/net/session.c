@@ -316,7 +316,8 @@ static void expire(struct td_core *core, struct td_link *link)
 void td_session_resumed(struct td_core *core, td_time ns)
 {
     for (uint32_t n = 0; n < core->options.topology.nodes; n++) {
-        core->link[n].heard_at += ns;
+        if (core->link[n].heard_at)
+            core->link[n].heard_at += ns;
         td_core_put_off(&core->link[n].expires_at, ns);
     }
     td_core_put_off(&core->links_expire_at, ns);
