@@ -188,7 +188,7 @@ int main(int argc, char **argv)
     } else if (check) {
         print_valid(&config, file);
     } else {
-        setenv("UV_THREADPOOL_SIZE", "1", 1); /* only io/plans uses libuv's threads, one */
+        setenv("UV_THREADPOOL_SIZE", "2", 1); /* plans are saved, and names of hosts looked up */
         raise_descriptors();
         keep_pages();
         code = td_driver_run(&config, watch_fd);

@@ -262,7 +262,7 @@ static void on_probed(void *user, int error)
     else if (error == UV_ECONNREFUSED)
         end(p, "connection refused", 0, REFUSED);
     else if (error)
-        unanswered(p, uv_strerror(error));
+        unanswered(p, error == UV_EAI_NONAME ? "no host has this name" : uv_strerror(error));
     else
         td_peer_end(p, "the connection was closed", 0);
 }
@@ -281,10 +281,7 @@ static void find_out(struct td_peer *p)
         return;
     if (strncmp(configured, "tcp://", 6) != 0) /* a Unix socket without a process */
         error = UV_ECONNREFUSED;
-    if (error == UV_EINVAL) /* a name whose address is not known yet */
-        td_peer_end(p, "no connection: does torusd run there, and is its port open?", 0);
-    else
-        on_probed(p, error);
+    on_probed(p, error);
 }
 
 /* receive_monitor handles an event of a DEALER's connection. */

@@ -12,9 +12,10 @@ struct td_probe;
 /* td_probe_done hears the outcome, once: 0, or libuv's error. The probe is gone then. */
 typedef void td_probe_done(void *user, int error);
 
-/* td_probe_start connects to tcp://ADDRESS:PORT with a numeric address. If the outcome is known at
- * once, it returns NULL and libuv's error; UV_EINVAL is that of another endpoint. It sets no time
- * limit: td_probe_cancel ends a probe without a call of `done`; NULL is ignored. */
+/* td_probe_start connects to tcp://HOST:PORT; a name is looked up by a thread of libuv. If the
+ * outcome is known at once, it returns NULL and libuv's error; UV_EINVAL is that of another
+ * endpoint. It sets no time limit: td_probe_cancel ends a probe without a call of `done`; NULL is
+ * ignored. */
 struct td_probe *td_probe_start(uv_loop_t *uv, const char *endpoint, td_probe_done *done,
                                 void *user, int *error);
 void td_probe_cancel(struct td_probe *probe);
