@@ -58,8 +58,11 @@ static int find_job(struct ins_machine *m, struct wish *w)
         snprintf(w->job, sizeof w->job, "%s", ins_string(best, "job"));
         w->selection.job = w->job;
     } else if (w->selection.job) {
-        fprintf(stderr, "torusctl trace: no node has a record of a job %s of yours\n",
-                w->selection.job);
+        fprintf(
+            stderr,
+            "torusctl trace: no node has a record of a job %s of yours; one whose ranks have not "
+            "all joined has none yet: torusctl why %s\n",
+            w->selection.job, w->selection.job);
     } else {
         fprintf(stderr, "torusctl trace: no node has a record of a job of yours\n");
     }
