@@ -621,6 +621,101 @@ static void without_daemons_that_know_a_shrink_after_a_pause_is_partitioned(void
     node_end();
 }
 
+/* A rank calls and dies. The head keeps no operation in flight that nobody waits for. */
+static void the_head_withdraws_a_shrink_when_all_that_called_are_lost(void **state)
+{
+    (void)state;
+    static const uint8_t none = 0, local = 1, lost = 1 << 1;
+    begin(0);
+    vote(1, td_shrink_view_hash(c), &none, NULL);
+    vote(2, td_shrink_view_hash(c), &none, &local);
+    vote(3, td_shrink_view_hash(c), &none, &local);
+    assert_int_equal(c->shrink->state, TD_SHRINK_VOTING);
+    lose(1);
+    vote(2, td_shrink_view_hash(c), &lost, &local);
+    assert_int_equal(c->shrink->state, TD_SHRINK_VOTING); /* rank 3 may have called meanwhile */
+    vote(3, td_shrink_view_hash(c), &lost, &local);
+    assert_int_equal(c->shrink->state, TD_SHRINK_RESTING);
+    assert_int_equal(c->shrink->number, 0); /* it was not decided: the others may make it */
+    assert_int_equal(node_count(TD_MESSAGE_SHRINK_PROPOSE), 0);
+    call();
+    assert_int_equal(c->shrink->state, TD_SHRINK_VOTING);
+    vote(2, td_shrink_view_hash(c), &lost, NULL);
+    vote(3, td_shrink_view_hash(c), &lost, NULL);
+    const struct td_message *m = node_sent_to(2, TD_MESSAGE_SHRINK_PROPOSE);
+    assert_non_null(m);
+    assert_int_equal(m->u.shrink_propose.outcome.error, TD_OK);
+    assert_int_equal(m->u.shrink_propose.outcome.lost.bits[0], lost);
+    node_end();
+}
+
+/* The time limit of a call that is withdrawn does not end a later one. */
+static void a_withdrawn_shrink_has_no_time_limit(void **state)
+{
+    (void)state;
+    static const uint8_t lost = 1 << 1 | 1 << 2 | 1 << 3;
+    begin(0);
+    call();
+    td_shrink_seat_died(c, 0); /* rank 0 stands for another one of this node, which lives */
+    for (uint32_t rank = 1; rank < GROUP; rank++)
+        lose(rank);
+    assert_int_equal(c->lost_rank[0], lost);
+    assert_int_equal(c->shrink->state, TD_SHRINK_RESTING);
+    node_pass(c, 2 * (uint64_t)SECOND);
+    assert_int_equal(c->shrink->appeal_error, TD_OK);
+    assert_int_equal(c->shrink->number, 0);
+    node_end();
+}
+
+/* Its vote says that its ranks are lost. The node is not asked again, and would wait for ever. */
+static void a_node_whose_ranks_are_lost_withdraws_after_its_vote(void **state)
+{
+    (void)state;
+    begin(1);
+    c->recorded = 1; /* the record of the group is still needed */
+    call();
+    assert_int_equal(c->shrink->state, TD_SHRINK_VOTING);
+    node_forget();
+    td_client_close(node.core, NODE_CLIENT);
+    node_run();
+    const struct td_message *m = node_sent_to(0, TD_MESSAGE_SHRINK_VOTE);
+    assert_non_null(m);
+    assert_int_equal(m->u.shrink_vote.lost.bits[0], 1 << 1);
+    assert_int_equal(c->shrink->state, TD_SHRINK_RESTING);
+    m = NULL;
+    node_forget();
+    struct td_message asks =
+        about(TD_MESSAGE_SHRINK_ASK); /* of the next head, which does not know */
+    asks.u.shrink_ask.lost = (struct td_bitmap){(const uint8_t *)"\1", 1};
+    node_message(2, &asks);
+    m = node_sent_to(2, TD_MESSAGE_SHRINK_VOTE);
+    assert_non_null(m);
+    assert_int_equal(m->u.shrink_vote.lost.bits[0], 1 << 0 | 1 << 1);
+    assert_int_equal(c->shrink->state, TD_SHRINK_RESTING);
+    c->recorded = 0;
+    node_end();
+}
+
+/* Another node may have been told of an outcome that this one has accepted. */
+static void an_accepted_outcome_is_not_withdrawn(void **state)
+{
+    (void)state;
+    static const uint8_t none = 0, local = 1, lost = 1 << 1;
+    begin(0);
+    vote(1, td_shrink_view_hash(c), &none, NULL);
+    struct td_message m = about(TD_MESSAGE_SHRINK_ACCEPTED_BEFORE);
+    m.u.shrink_accepted_before.round = 1;
+    m.u.shrink_accepted_before.outcome =
+        (struct td_outcome){.error = TD_ERR_TIMEOUT, .text = "", .lost = {&none, 1}};
+    node_message(2, &m);
+    lose(1);
+    vote(2, td_shrink_view_hash(c), &lost, &local);
+    vote(3, td_shrink_view_hash(c), &lost, &local);
+    assert_non_null(node_sent_to(2, TD_MESSAGE_SHRINK_PROPOSE));
+    assert_int_equal(c->shrink->state, TD_SHRINK_PROPOSING);
+    node_end();
+}
+
 /* Swarm seed 2316: a node was excluded while it heard all nodes of the group. Then one of them was
  * restarted, and it shrank without asking: the others had done so without it. */
 static void an_earlier_exclusion_concerns_a_group_that_loses_a_node(void **state)
@@ -707,6 +802,10 @@ int main(void)
         cmocka_unit_test(without_daemons_that_know_a_shrink_after_a_pause_is_partitioned),
         cmocka_unit_test(an_earlier_exclusion_concerns_a_group_that_loses_a_node),
         cmocka_unit_test(a_short_pause_needs_no_confirmation),
+        cmocka_unit_test(the_head_withdraws_a_shrink_when_all_that_called_are_lost),
+        cmocka_unit_test(a_withdrawn_shrink_has_no_time_limit),
+        cmocka_unit_test(a_node_whose_ranks_are_lost_withdraws_after_its_vote),
+        cmocka_unit_test(an_accepted_outcome_is_not_withdrawn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,8 +29,19 @@ struct play {
     uint32_t members;
 };
 
+static uint32_t listed; /* operations, by the nodes */
+
+static void on_reply(void *me, uint32_t client, const struct td_reply *reply)
+{
+    (void)me;
+    (void)client;
+    if (reply->kind == TD_REPLY_STATUS)
+        listed += reply->u.status.rows;
+}
+
 static void impatient(struct td_sim_options *o)
 {
+    o->observer.reply = on_reply;
     o->settings.heartbeat_ns = SECOND / 10;
     o->settings.progress_timeout_ns = SECOND;
 }
@@ -296,6 +307,42 @@ static void a_cancel_ends_it_for_all(void **unused)
     }
 }
 
+/* in_flight returns how many operations the nodes list, each those that it knows. */
+static uint32_t in_flight(struct play *p)
+{
+    listed = 0;
+    for (uint32_t n = 0; n < td_sim_nodes(p->sim); n++) {
+        struct td_request q = {.kind = TD_REQUEST_STATUS};
+        q.u.status.section = TD_STATUS_OPERATIONS;
+        uint32_t client = td_sim_open(p->sim, n);
+        td_sim_request(p->sim, client, &q);
+        td_sim_run(p->sim, SECOND / 100);
+        td_sim_close(p->sim, client);
+    }
+    return listed;
+}
+
+static void the_others_shrink_after_all_that_had_called_have_died(void **unused)
+{
+    (void)unused;
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        struct play p;
+        job_case("test_shrink_sim # dead callers, seed %llu", (unsigned long long)seed);
+        begin(&p, "2x3", seed, RANKS, seed % 2);
+        uint32_t step = 1 + (uint32_t)seed % 4; /* 1: one rank lives, and has not called */
+        for (uint32_t i = 1; i < RANKS; i += step)
+            shrink(&p, i, -1);
+        td_sim_run(p.sim, td_sim_random(p.sim, SECOND / 100));
+        for (uint32_t i = 1; i < RANKS; i += step)
+            kill_rank(&p, i);
+        td_sim_run(p.sim, SECOND);
+        if (step == 1)
+            EXPECT(in_flight(&p) == 0, "%u operations are in flight", listed);
+        shrink_to(&p, count_alive(&p));
+        job_world_end(p.sim);
+    }
+}
+
 /* More nodes than a step has actions, and some of them are lost when others begin. */
 static void hundreds_of_nodes_shrink(void **unused)
 {
@@ -418,6 +465,7 @@ int main(void)
         cmocka_unit_test(a_lost_node_is_left_out),
         cmocka_unit_test(who_does_not_call_is_named_to_all),
         cmocka_unit_test(a_cancel_ends_it_for_all),
+        cmocka_unit_test(the_others_shrink_after_all_that_had_called_have_died),
         cmocka_unit_test(hundreds_of_nodes_shrink),
         cmocka_unit_test(whatever_happens_all_that_live_agree),
     };

@@ -143,6 +143,14 @@ void td_shrink_decide(struct td_core *core, struct td_shrink *s)
     s->announced = announces ? 0 : c->group.slots;
 }
 
+void td_shrink_withdraw(struct td_shrink *s)
+{
+    td_shrink_transition(s, TD_SHRINK_WITHDRAW);
+    s->appeal_error = TD_OK;
+    s->expires_at = s->hurry_at = TD_TIME_NEVER;
+    s->vote_due = false;
+}
+
 void td_shrink_foretold(struct td_core *core, uint64_t instance)
 {
     struct td_communicator *c = core->communicators;
@@ -578,6 +586,9 @@ static bool advance(struct td_core *core, struct td_task *task)
             send(core, c->group.node[head], &m);
         s->vote_due = s->accept_due = false;
     }
+    /* no coordinator needs more of this node than a vote that says that its ranks are lost */
+    if (td_shrink_is_under_way(s) && !s->accepted_round && !td_shrink_view_lives(c, c->slot))
+        td_shrink_withdraw(s);
     td_core_queue(core, &c->task); /* the group may have stayed for this shrink only */
     return true;
 }

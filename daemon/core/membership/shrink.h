@@ -14,6 +14,11 @@
  * A rank that cancels, or whose time limit passes, appeals with its node's vote. The votes tell the
  * coordinator which ranks have not called, and it may propose an error as the outcome.
  *
+ * If all ranks that have called are lost, nobody waits for an outcome. The coordinator withdraws
+ * the shrink when the votes of all live nodes say so, and no outcome is accepted. Its number stays,
+ * and no rank gets an error: the live ranks may still call it. A node without live ranks withdraws
+ * from it when it has voted. Other nodes stay in the state *voting*.
+ *
  * A view holds ranks that are lost for good: their own daemon says so, another daemon runs on their
  * node, or an epoch excludes the node (epoch.h). A silent node is in no view. While one is silent,
  * nothing is proposed: the first node that lives and speaks (the head) asks for an epoch. Without a
@@ -133,6 +138,9 @@ void td_shrink_tell_decided(struct td_core *core, struct td_shrink *s, uint32_t 
  * an error. */
 void td_shrink_accept(struct td_shrink *s, uint32_t round, td_err error, const uint8_t *lost,
                       const char *text);
+/* td_shrink_withdraw ends this node's part in the shrink under way without an outcome. It is the
+ * same shrink that is under way again when a rank or another node calls for it. */
+void td_shrink_withdraw(struct td_shrink *s);
 /* td_shrink_decide ends the shrink under way with the accepted outcome. */
 void td_shrink_decide(struct td_core *core, struct td_shrink *s);
 

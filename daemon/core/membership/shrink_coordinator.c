@@ -145,12 +145,29 @@ bool td_shrink_coordinator_announce(struct td_core *core, struct td_shrink *s)
     return true;
 }
 
+/* is_abandoned returns true if nobody waits for the shrink any more: all live nodes have voted, and
+ * each rank that had called is lost. An appeal ends the shrink with an error. */
+static bool is_abandoned(const struct td_shrink *s)
+{
+    const struct td_communicator *c = s->communicator;
+    if (s->state != TD_SHRINK_VOTING || s->accepted_round || s->appeal_error != TD_OK)
+        return false;
+    for (uint32_t slot = 0; slot < c->group.slots; slot++)
+        if (s->vote[slot] == TD_VOTE_NONE || s->vote[slot] == TD_VOTE_ASKED)
+            return false;
+    return !td_shrink_has_calls(s);
+}
+
 bool td_shrink_coordinator_advance(struct td_core *core, struct td_shrink *s)
 {
     if (s->state != TD_SHRINK_PROPOSING) {
         vote_here(s);
         if (!ask_all(core, s))
             return false;
+    }
+    if (is_abandoned(s)) {
+        td_shrink_withdraw(s);
+        return true;
     }
     if (td_shrink_exclude(core, s))
         return true;

@@ -19,8 +19,7 @@ bool td_shrink_awaits_any(const struct td_core *core, const struct td_shrink *s)
     return slot < slots;
 }
 
-/* has_calls returns true if a live rank is known to have called. */
-static bool has_calls(const struct td_shrink *s)
+bool td_shrink_has_calls(const struct td_shrink *s)
 {
     const struct td_communicator *c = s->communicator;
     for (uint32_t slot = 0; slot < c->group.slots; slot++)
@@ -59,7 +58,7 @@ static bool catch_up(struct td_core *core, struct td_communicator *c)
 bool td_shrink_exclude(struct td_core *core, struct td_shrink *s)
 {
     struct td_communicator *c = s->communicator;
-    bool silent = false, calls = td_shrink_is_under_way(s) && has_calls(s);
+    bool silent = false, calls = td_shrink_is_under_way(s) && td_shrink_has_calls(s);
     if (calls && catch_up(core, c))
         return true; /* a new round has begun */
     for (uint32_t slot = 0; slot < c->group.slots; slot++) {

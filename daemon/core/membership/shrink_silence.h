@@ -24,6 +24,9 @@ bool td_shrink_exclude(struct td_core *core, struct td_shrink *s);
 /* td_shrink_awaits_any returns true if a slot is silent, and its part in the shrink is still
  * needed. */
 bool td_shrink_awaits_any(const struct td_core *core, const struct td_shrink *s);
+/* td_shrink_has_calls returns true if a live rank is known to have called. Only the coordinator
+ * knows of ranks on other nodes. */
+bool td_shrink_has_calls(const struct td_shrink *s);
 /* td_shrink_hurry sets the time from which on this node asks for an epoch itself: the head may not
  * hear that a node is silent. */
 void td_shrink_hurry(struct td_core *core, struct td_shrink *s);

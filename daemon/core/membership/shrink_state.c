@@ -31,6 +31,8 @@ static const struct td_label shrink_events[] = {
                                     "*Begin* follows if one has begun the next shrink."},
     [TD_SHRINK_PART] = {"part", "A node is silent, and there is no quorum: all calls end, and may "
                                 "be repeated."},
+    [TD_SHRINK_WITHDRAW] = {"withdraw", "All ranks that had called are lost, and no outcome is "
+                                        "accepted."},
 };
 
 static const struct td_transition shrink_rows[] = {
@@ -44,6 +46,7 @@ static const struct td_transition shrink_rows[] = {
     {SHRINK(RESTING), TD_SHRINK_DECIDE, TD_STAY},
     {SHRINK(VOTING) | SHRINK(LAST_CALL) | SHRINK(PROPOSING), TD_SHRINK_PART, TD_SHRINK_RESTING},
     {SHRINK(RESTING), TD_SHRINK_PART, TD_STAY},
+    {SHRINK(VOTING), TD_SHRINK_WITHDRAW, TD_SHRINK_RESTING},
 };
 
 const struct td_machine td_shrink_machine = {

@@ -23,6 +23,7 @@ enum td_shrink_event {
     TD_SHRINK_PROPOSE,
     TD_SHRINK_DECIDE,
     TD_SHRINK_PART,
+    TD_SHRINK_WITHDRAW,
 };
 
 enum td_shrink_call_state {
