@@ -25,9 +25,9 @@
 
 enum {
     NOBODY = 65534,
-    CROWD = 900,    /* connections at a time: more than the share of a user */
-    PASSED = 253,   /* descriptors of one message (SCM_MAX_FD) */
-    GUESSES = 40,   /* numbers of groups, regions and plans */
+    CROWD = 900,     /* connections at a time: more than the share of a user */
+    PASSED = 253,    /* descriptors of one message (SCM_MAX_FD) */
+    GUESSES = 40,    /* numbers of groups, regions and plans */
     PATIENCE = 30000 /* ms for a reply, beside any load */
 };
 
