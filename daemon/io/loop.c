@@ -27,15 +27,20 @@ uint64_t td_loop_random(void)
 
 /* ---- steps of the core ---- */
 
-/* log_pause logs that this daemon did not run. */
+/* log_pause logs that this daemon did not run: as a warning if others may have called it silent,
+ * which they do after four heartbeats. A daemon counts from when it was due, up to a heartbeat
+ * later. Others may give it up after half a progress_timeout (td_epoch_resumed). */
 static void log_pause(struct td_loop *loop, td_time now)
 {
     td_time late = td_core_late(loop->core, now);
+    const struct td_settings *s = &loop->config->settings;
+    bool noticed = late >= 2 * (td_time)s->heartbeat_ns;
+    bool lost = late > (td_time)s->progress_timeout_ns / 2;
     if (late)
-        td_log_rated(&loop->pause_log, now, TD_LOG_WARNING,
+        td_log_rated(&loop->pause_log, now, noticed || lost ? TD_LOG_WARNING : TD_LOG_DEBUG,
                      "this daemon did not run for %.1f s: it was stopped, or had no processor or "
-                     "memory; others may have given this node up",
-                     (double)late / 1e9);
+                     "memory%s",
+                     (double)late / 1e9, lost ? "; others may have given this node up" : "");
 }
 
 static void step(struct td_loop *loop, const struct td_event *event)

@@ -233,6 +233,7 @@ static void what_happened_to_nodes_is_shown(void **state)
     add(0, TD_TRACE_HEARD, 1, 12, 32);
     add(0, TD_TRACE_LINK_DOWN, 1, 33, 33);
     add(0, TD_TRACE_NODE_LOST, 1, 32, 63);
+    add(0, TD_TRACE_NODE_LOST, 2, 65, 65); /* another node said so: no silence is known */
     add(0, TD_TRACE_RESTARTED, 1, 70, 70)->a = 1;
     add(0, TD_TRACE_LINK_UP, 1, 33, 70);
     add(0, TD_TRACE_SILENT, 1, 90, 92);
@@ -247,6 +248,7 @@ static void what_happened_to_nodes_is_shown(void **state)
     assert_int_equal(argument("node 1 is heard again after 20.0s", "about_node"), 1);
     assert_int_equal(argument("link to node 1 is down", "about_node"), 1);
     expect("node 1 is given up, not heard for 31.0s", 63, 63);
+    expect("node 2 is given up", 65, 65);
     assert_non_null(
         find("the daemon of node 1 was restarted; the earlier one crashed or was killed"));
     expect("link to node 1 is up again after 37.0s", 70, 70);

@@ -133,6 +133,14 @@ void ins_moment(char *text, size_t bytes, json_int_t unix_ns, int digits)
         snprintf(text + length, bytes - length, ".%.*s", digits, part);
 }
 
+void ins_ago(char *text, size_t bytes, json_int_t unix_ns, json_int_t ns)
+{
+    char age[32], clock[40];
+    ins_duration(age, sizeof age, ns);
+    ins_moment(clock, sizeof clock, unix_ns - ns, 3);
+    snprintf(text, bytes, "%s ago, at %s", age, clock);
+}
+
 void ins_clock(char *text, size_t bytes, json_int_t ns)
 {
     ins_moment(text, bytes, ins_unix_ns() - ns, 0);

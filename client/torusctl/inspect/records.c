@@ -9,6 +9,7 @@
 #include "forming.h"
 #include "groups.h"
 #include "inspect.h"
+#include "lost.h"
 #include "merge.h"
 #include "model/call.h"
 #include "present.h"
@@ -215,28 +216,9 @@ static void name_list(struct naming *n, const char *list)
     }
 }
 
-/* name_restarts adds to a record the nodes that the sentence of its failure names, and whose daemon
- * was restarted since the job formed: "restarted". */
-static void name_restarts(const struct naming *n, json_t *record)
-{
-    json_t *restarted = json_array();
-    for (size_t i = 0; i < json_array_size(n->peers); i++) {
-        const json_t *p = json_array_get(n->peers, i);
-        json_int_t age = ins_number(p, "restarted_ns");
-        char name[32];
-        snprintf(name, sizeof name, "node %lld ", (long long)ins_number(p, "node"));
-        if (age && age < ins_number(record, "formed_ns") &&
-            strstr(ins_string(record, "text"), name))
-            json_array_append_new(restarted,
-                                  json_pack("{s:O s:O s:I}", "node", json_object_get(p, "node"),
-                                            "died", json_object_get(p, "died"), "age_ns", age));
-    }
-    json_object_set_new(record, "restarted", restarted);
-}
-
-/* name_ranks adds to a record where the ranks run that the sentence of its failure names, such as
- * "rank 3 called barrier" or "ranks 1, 3-5 had not called": "named". The daemon that wrote it knows
- * only the processes of its node. */
+/* name_ranks adds to a record the nodes that the sentence of its failure names, and where the ranks
+ * run that it names, such as "rank 3 called barrier" or "ranks 1, 3-5 had not called": "named". The
+ * daemon that wrote it knows only the processes of its node. */
 static void name_ranks(struct ins_machine *m, json_t *record, const json_t *rows)
 {
     struct naming n = {.named = json_array(),
@@ -250,7 +232,8 @@ static void name_ranks(struct ins_machine *m, json_t *record, const json_t *rows
             name_list(&n, t + 1);
     }
     json_object_set_new(record, "named", n.named);
-    name_restarts(&n, record);
+    json_object_set_new(record, "named_nodes", ins_lost_nodes(record, n.peers));
+    json_object_set_new(record, "restarted", ins_lost_restarted(record, n.peers));
     json_decref(n.peers);
 }
 
@@ -301,12 +284,12 @@ static void facts_free(struct facts *f)
 /* blank_of returns the record of a job that has not formed: no node has one. */
 static json_t *blank_of(const json_t *forming)
 {
-    return json_pack("{s:O s:O s:O s:i s:i s:i s:i s:i s:s s:i s:[] s:[] s:[] s:[] s:[] s:[] s:[]}",
-                     "job", json_object_get(forming, "name"), "uid",
-                     json_object_get(forming, "uid"), "size", json_object_get(forming, "size"),
-                     "formed_ns", 0, "ended_ns", 0, "waited_ns", 0, "calls", 0, "error", 0, "text",
-                     "", "failed_ns", 0, "stragglers", "silences", "in_flight", "named",
-                     "restarted", "nodes", "without");
+    return json_pack(
+        "{s:O s:O s:O s:i s:i s:i s:i s:i s:s s:i s:[] s:[] s:[] s:[] s:[] s:[] s:[] s:[]}", "job",
+        json_object_get(forming, "name"), "uid", json_object_get(forming, "uid"), "size",
+        json_object_get(forming, "size"), "formed_ns", 0, "ended_ns", 0, "waited_ns", 0, "calls", 0,
+        "error", 0, "text", "", "failed_ns", 0, "stragglers", "silences", "in_flight", "named",
+        "named_nodes", "restarted", "nodes", "without");
 }
 
 static json_t *age_json(const struct td_status_row *row)
@@ -395,18 +378,9 @@ json_t *ins_record(struct ins_machine *m, const char *command, const char *job)
     return record;
 }
 
-/* ago writes how long ago something was, and the clock then. */
-static void ago(char *text, size_t bytes, const json_t *record, json_int_t ns)
-{
-    char age[32], clock[40];
-    ins_duration(age, sizeof age, ns);
-    ins_moment(clock, sizeof clock, ins_number(record, "unix_ns") - ns, 3);
-    snprintf(text, bytes, "%s ago, at %s", age, clock);
-}
-
 static void moment(char *text, size_t bytes, const json_t *record, const char *key)
 {
-    ago(text, bytes, record, ins_number(record, key));
+    ins_ago(text, bytes, ins_number(record, "unix_ns"), ins_number(record, key));
 }
 
 void ins_record_print_job(const json_t *record)
@@ -439,7 +413,7 @@ void ins_record_print_death(const json_t *record)
     snprintf(named, sizeof named, "rank %lld ", (long long)ins_number(death, "rank"));
     if (!json_is_object(death) || strstr(ins_string(record, "text"), named))
         return;
-    ago(text, sizeof text, record, ins_number(death, "age_ns"));
+    ins_ago(text, sizeof text, ins_number(record, "unix_ns"), ins_number(death, "age_ns"));
     ins_duration(paused, sizeof paused, ins_number(death, "paused_ns"));
     if (ins_number(death, "paused_ns"))
         printf(
@@ -475,28 +449,18 @@ void ins_record_print_without(const json_t *record)
         const json_t *w = json_array_get(list, i);
         const char *reason = ins_string(w, "reason");
         char text[80];
-        ago(text, sizeof text, record, ins_number(w, "age_ns"));
+        ins_ago(text, sizeof text, ins_number(record, "unix_ns"), ins_number(w, "age_ns"));
         printf("! counts and times are without node %lld", (long long)ins_number(w, "node"));
         if (strcmp(reason, "silent") == 0)
             puts(", which did not answer");
+        else if (strcmp(reason, "restarted") == 0 &&
+                 ins_lost_later(record, ins_number(w, "age_ns")) &&
+                 ins_lost_with_daemon(record, ins_number(w, "node")))
+            puts(": its record of the job was lost with its daemon");
         else if (strcmp(reason, "restarted") == 0)
             printf(": its record of the job was lost when its daemon started, %s\n", text);
         else
             puts(": it has no record of the job any more, as a daemon keeps those of 64 jobs");
-    }
-}
-
-void ins_record_print_restarts(const json_t *record)
-{
-    const json_t *list = json_object_get(record, "restarted");
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const json_t *r = json_array_get(list, i);
-        char text[80];
-        ago(text, sizeof text, record, ins_number(r, "age_ns"));
-        printf("  the daemon of node %lld was restarted %s%s\n", (long long)ins_number(r, "node"),
-               text,
-               json_is_true(json_object_get(r, "died")) ? "; the earlier one crashed or was killed"
-                                                        : "");
     }
 }
 

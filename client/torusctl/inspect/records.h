@@ -17,8 +17,6 @@ json_t *ins_record(struct ins_machine *m, const char *command, const char *job);
  * first failure, if there was one. */
 void ins_record_print_job(const json_t *record);
 void ins_record_print_failure(const json_t *record);
-/* ins_record_print_restarts prints which daemons were restarted of nodes that the failure names. */
-void ins_record_print_restarts(const json_t *record);
 /* ins_record_print_silences prints which nodes were silent while ranks waited for them. */
 void ins_record_print_silences(const json_t *record);
 /* ins_record_print_without prints which nodes' records are not in the sums, and why. */

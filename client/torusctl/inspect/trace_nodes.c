@@ -68,12 +68,18 @@ static void put_link(const struct maker *k, event e, const char *node)
                               : about(e, up ? "down_ns" : NULL, e->at - e->since));
 }
 
+/* A loss so soon after a message has another cause than silence: others gave the node up, or its
+ * daemon was restarted. */
+enum { KNOWN_NS = 1000000 };
+
 static void put_loss(const struct maker *k, event e, const char *node)
 {
     char text[INS_NODE_NAME_BYTES + 80], time[32];
     ins_duration(time, sizeof time, e->at - e->since);
     if (e->e.a)
         snprintf(text, sizeof text, "%s was stopped by its operator", node);
+    else if (e->at - e->since < KNOWN_NS)
+        snprintf(text, sizeof text, "%s is given up", node);
     else
         snprintf(text, sizeof text, "%s is given up, not heard for %s", node, time);
     chrome_instant(k->c, e->node, CHROME_LINKS, e->at, text,

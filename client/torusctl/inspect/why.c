@@ -4,6 +4,7 @@
 
 #include "collect.h"
 #include "inspect.h"
+#include "lost.h"
 #include "present.h"
 #include "records.h"
 #include "torusctl/torusctl.h"
@@ -69,7 +70,7 @@ static void show(const json_t *record)
     if (now_first)
         ins_present_print(present);
     ins_record_print_failure(record);
-    ins_record_print_restarts(record);
+    ins_lost_print(record);
     if (ins_number(record, "error") == TORUS_OK)
         puts("no call has failed");
     ins_record_print_death(record);

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lost.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "inspect.h"
+#include "torus/torus.h"
+
+/* Nodes hear of the same restart at different times: with the first message of the new daemon. */
+#define SAME_NS 3000000000
+
+static bool is_named(const json_t *record, json_int_t node)
+{
+    char name[32];
+    snprintf(name, sizeof name, "node %lld ", (long long)node);
+    return strstr(ins_string(record, "text"), name) != NULL;
+}
+
+static bool has(const json_t *list, json_int_t node)
+{
+    const json_t *row = NULL;
+    size_t i = 0;
+    json_array_foreach(list, i, row) if (ins_number(row, "node") == node) return true;
+    return false;
+}
+
+json_t *ins_lost_nodes(const json_t *record, const json_t *peers)
+{
+    json_t *nodes = json_array();
+    const json_t *p = NULL;
+    size_t i = 0;
+    json_array_foreach(peers, i, p)
+    {
+        json_int_t node = ins_number(p, "node");
+        if (is_named(record, node))
+            json_array_append_new(
+                nodes, json_pack("{s:I s:o}", "node", node, "host", ins_host(peers, node)));
+    }
+    return nodes;
+}
+
+json_t *ins_lost_restarted(const json_t *record, const json_t *peers)
+{
+    json_t *restarted = json_array();
+    const json_t *p = NULL;
+    size_t i = 0;
+    json_array_foreach(peers, i, p)
+    {
+        json_int_t node = ins_number(p, "node"), age = ins_number(p, "restarted_ns");
+        if (age && age < ins_number(record, "formed_ns") && is_named(record, node))
+            json_array_append_new(restarted, json_pack("{s:I s:o s:O s:I}", "node", node, "host",
+                                                       ins_host(peers, node), "died",
+                                                       json_object_get(p, "died"), "age_ns", age));
+    }
+    return restarted;
+}
+
+bool ins_lost_later(const json_t *record, json_int_t age_ns)
+{
+    return ins_number(record, "error") != TORUS_OK &&
+           age_ns + SAME_NS < ins_number(record, "failed_ns");
+}
+
+bool ins_lost_with_daemon(const json_t *record, json_int_t node)
+{
+    return is_named(record, node) && strstr(ins_string(record, "text"), "its daemon was ");
+}
+
+/* host_of writes " (host c)", or nothing if the host of a row is unknown. */
+static const char *host_of(char *text, size_t bytes, const json_t *row)
+{
+    const char *host = ins_string(row, "host");
+    snprintf(text, bytes, *host ? " (host %.100s)" : "", host);
+    return text;
+}
+
+static void print_restart(const json_t *record, const json_t *row)
+{
+    json_int_t age = ins_number(row, "age_ns"), node = ins_number(row, "node");
+    bool died = json_is_true(json_object_get(row, "died")), later = ins_lost_later(record, age);
+    char ago[80], host[INS_HOST_BYTES + 16];
+    ins_ago(ago, sizeof ago, ins_number(record, "unix_ns"), age);
+    host_of(host, sizeof host, row);
+    if (later)
+        printf("  the daemon of node %lld%s was restarted%s after the failure, %s%s\n",
+               (long long)node, host, ins_lost_with_daemon(record, node) ? " again" : "", ago,
+               died ? "; the one before it crashed or was killed" : "");
+    else
+        printf("  the daemon of node %lld%s was restarted %s%s\n", (long long)node, host, ago,
+               died ? "; the earlier one crashed or was killed" : "");
+}
+
+void ins_lost_print(const json_t *record)
+{
+    const json_t *nodes = json_object_get(record, "named_nodes"), *row = NULL,
+                 *restarted = json_object_get(record, "restarted"),
+                 *named = json_object_get(record, "named");
+    size_t i = 0;
+    json_array_foreach(restarted, i, row) print_restart(record, row);
+    json_array_foreach(nodes, i, row)
+    {
+        json_int_t node = ins_number(row, "node");
+        if (*ins_string(row, "host") && !has(restarted, node) && !has(named, node))
+            printf("  node %lld is host %.100s\n", (long long)node, ins_string(row, "host"));
+    }
+}

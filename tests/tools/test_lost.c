@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `torusctl why` says of the nodes that the failure of a job names: inspect/lost.h. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "inspect/inspect.h"
+#include "inspect/lost.h"
+
+#define S ((json_int_t)1000000000)
+
+static const char restart[] = "job heat lost node 1 (1): its daemon was restarted",
+                  cut[] = "job heat lost node 1 (1): nothing has come from it for 30 s";
+
+/* said returns what is printed of a failure 40 s ago, if the daemon of node 1 was restarted
+ * `restarted_s` ago (0: never). */
+static const char *said(const char *text, int restarted_s, bool died)
+{
+    static char printed[512];
+    json_t *peers =
+               json_pack("[{s:i s:s s:I s:b}, {s:i s:s s:I s:b}]", "node", 1, "endpoint",
+                         "tcp://beta:7600", "restarted_ns", restarted_s * S, "died", died, "node",
+                         11, "endpoint", "tcp://kappa:7600", "restarted_ns", 5 * S, "died", 0),
+           *record = json_pack("{s:s s:i s:I s:I s:I}", "text", text, "error", 5, "failed_ns",
+                               40 * S, "formed_ns", 60 * S, "unix_ns", 1000000 * S);
+    json_object_set_new(record, "named_nodes", ins_lost_nodes(record, peers));
+    json_object_set_new(record, "restarted", ins_lost_restarted(record, peers));
+    FILE *file = tmpfile();
+    fflush(stdout);
+    int out = dup(STDOUT_FILENO);
+    assert_true(file && out >= 0 && dup2(fileno(file), STDOUT_FILENO) >= 0);
+    ins_lost_print(record);
+    fflush(stdout);
+    assert_true(dup2(out, STDOUT_FILENO) >= 0);
+    close(out);
+    rewind(file);
+    size_t length = fread(printed, 1, sizeof printed - 1, file);
+    printed[length] = '\0';
+    fclose(file);
+    json_decref(record);
+    json_decref(peers);
+    return printed;
+}
+
+static void expect(const char *printed, const char *start, const char *end)
+{
+    size_t length = strlen(printed), ending = strlen(end);
+    assert_memory_equal(printed, start, strlen(start));
+    assert_true(length >= ending && strcmp(printed + length - ending, end) == 0);
+    assert_ptr_equal(strchr(printed, '\n'), printed + length - 1); /* one line: not of node 11 */
+}
+
+static void a_restart_at_the_failure_is_told(void **state)
+{
+    (void)state;
+    expect(said(restart, 41, true),
+           "  the daemon of node 1 (host beta) was restarted 41.0s ago, at ",
+           "; the earlier one crashed or was killed\n");
+    expect(said(restart, 38, false), /* another node heard of it later */
+           "  the daemon of node 1 (host beta) was restarted 38.0s ago, at ", "\n");
+}
+
+static void a_later_restart_is_not_told_as_the_cause(void **state)
+{
+    (void)state;
+    expect(
+        said(restart, 1, false),
+        "  the daemon of node 1 (host beta) was restarted again after the failure, 1.0s ago, at ",
+        "\n");
+    expect(said(cut, 1, true),
+           "  the daemon of node 1 (host beta) was restarted after the failure, 1.0s ago, at ",
+           "; the one before it crashed or was killed\n");
+}
+
+static void a_node_without_a_restart_has_its_host(void **state)
+{
+    (void)state;
+    assert_string_equal(said(cut, 0, false), "  node 1 is host beta\n");
+    assert_string_equal(said(cut, 70, false), "  node 1 is host beta\n"); /* before the job */
+    assert_string_equal(said("rank 3 called barrier", 1, false), "");
+}
+
+static void only_a_failure_by_its_daemon_loses_a_record_with_it(void **state)
+{
+    (void)state;
+    json_t *by_restart = json_pack("{s:s}", "text", restart),
+           *by_cut = json_pack("{s:s}", "text", cut);
+    assert_true(ins_lost_with_daemon(by_restart, 1));
+    assert_false(ins_lost_with_daemon(by_restart, 2));
+    assert_false(ins_lost_with_daemon(by_cut, 1));
+    json_decref(by_restart);
+    json_decref(by_cut);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_restart_at_the_failure_is_told),
+        cmocka_unit_test(a_later_restart_is_not_told_as_the_cause),
+        cmocka_unit_test(a_node_without_a_restart_has_its_host),
+        cmocka_unit_test(only_a_failure_by_its_daemon_loses_a_record_with_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
