@@ -22,8 +22,14 @@
 
 /* ---- opening ---- */
 
-static const int64_t HANDSHAKE_NS_MAX = TL_HANDSHAKE_S * (int64_t)1000000000;
 enum { PATHS = 2 };
+
+/* timeout_of returns how long the daemon may take to answer. */
+static int64_t timeout_of(const struct torus_open_options *o)
+{
+    return o && o->timeout_ms > 0 ? o->timeout_ms * INT64_C(1000000)
+                                  : TL_HANDSHAKE_S * INT64_C(1000000000);
+}
 
 /* candidates lists the socket paths to try, and returns their number. */
 static int candidates(const struct torus_open_options *o, char path[PATHS][256])
@@ -42,7 +48,7 @@ static int candidates(const struct torus_open_options *o, char path[PATHS][256])
     return count;
 }
 
-static int connect_to(const char *path)
+static int connect_to(const char *path, int64_t timeout_ns)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     if (strlen(path) >= sizeof address.sun_path) {
@@ -52,7 +58,8 @@ static int connect_to(const char *path)
     strcpy(address.sun_path, path);
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     /* the kernel's queue of a daemon that accepts no connections may be full */
-    struct timeval most = {.tv_sec = TL_HANDSHAKE_S};
+    struct timeval most = {.tv_sec = timeout_ns / 1000000000,
+                           .tv_usec = timeout_ns % 1000000000 / 1000};
     struct timeval patience = {.tv_sec = TL_PATIENCE_S};
     if (fd >= 0) {
         setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof most);
@@ -72,7 +79,7 @@ static int find_daemon(torus_context *c, const struct torus_open_options *option
     int count = candidates(options, path);
     bool forbidden = false;
     for (int i = 0; i < count && c->fd < 0; i++) {
-        c->fd = connect_to(path[i]);
+        c->fd = connect_to(path[i], timeout_of(options));
         size_t length = strlen(tried);
         forbidden |= c->fd < 0 && errno == EACCES;
         if (c->fd < 0)
@@ -100,12 +107,17 @@ static bool watch_fd(torus_context *c, int fd)
 }
 
 /* handshake introduces this process to the daemon. */
-static int handshake(torus_context *c)
+static int handshake(torus_context *c, int64_t timeout_ns)
 {
     struct td_reply reply;
     struct td_request q = {.kind = TD_REQUEST_HELLO};
     q.u.hello.program = program_invocation_short_name;
-    int error = tl_call(c, &q, -1, tl_now_ns() + HANDSHAKE_NS_MAX, &reply);
+    int error = tl_call(c, &q, -1, tl_now_ns() + timeout_ns, &reply);
+    if (error == TORUS_ERR_TIMEOUT)
+        return tl_fail(c, error,
+                       "torusd accepted the connection and has not replied for %.1f s: it hangs or "
+                       "is stopped, or its machine is overloaded",
+                       1e-9 * (double)timeout_ns);
     if (error != TORUS_OK)
         return error;
     if (reply.kind != TD_REPLY_WELCOME)
@@ -158,7 +170,7 @@ int torus_open(torus_context **context, const struct torus_open_options *options
     if (error == TORUS_OK && (!watch_fd(c, c->fd) || !watch_fd(c, c->event)))
         error = tl_fail(c, TORUS_ERR_SYSTEM, "cannot watch the connection: %s", strerror(errno));
     if (error == TORUS_OK)
-        error = handshake(c);
+        error = handshake(c, timeout_of(options));
     errno = saved;
     return error;
 }

@@ -197,6 +197,7 @@ struct torus_open_options {
                              else /run/torusd/torusd.sock */
     size_t staging_bytes; /* shared memory for copies of plain memory; 0: 1 MiB */
     int32_t threads;      /* nonzero: several threads use the context at once */
+    int32_t timeout_ms;   /* until the daemon has answered; 0: 30 s */
 };
 
 /* struct torus_join_options: options of torus_join. An unset field (name NULL, ranks 0, rank_set 0)

@@ -206,7 +206,7 @@ static int run_bench(int argc, char **argv)
                  {"allreduce_16MiB", allreduce_large, true},
                  {"broadcast_16MiB", broadcast_large, true},
                  {"alltoall_16MiB", alltoall_large, true}};
-    struct bench b = {.context = ctl_open(NULL, &code)};
+    struct bench b = {.context = ctl_open(NULL, 0, &code)};
     if (!b.context)
         return code;
     if (torus_join(b.context, NULL, &b.world) != TORUS_OK) {

@@ -132,10 +132,13 @@ const char *ctl_error(const torus_context *c)
     return text;
 }
 
-torus_context *ctl_open(const char *socket, int *code)
+torus_context *ctl_open(const char *socket, double patience_s, int *code)
 {
     torus_context *c = NULL;
-    struct torus_open_options options = {.size = sizeof options, .socket = socket};
+    struct torus_open_options options = {.size = sizeof options,
+                                         .socket = socket,
+                                         .timeout_ms =
+                                             patience_s > 0 ? 1 + (int32_t)(1e3 * patience_s) : 0};
     int error = torus_open(&c, &options);
     if (error == TORUS_OK)
         return c;

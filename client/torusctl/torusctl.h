@@ -36,8 +36,10 @@ const char *ctl_no_option(const char *name);
 const char *ctl_take_option(int *argc, char **argv, const char *name);
 bool ctl_take_flag(int *argc, char **argv, const char *name);
 /* ctl_open returns an open context. On an error it prints the sentence, sets the exit code and
- * returns NULL. `socket` NULL: the default. */
-torus_context *ctl_open(const char *socket, int *code);
+ * returns NULL. `socket` NULL: the default. `patience_s`: for the daemon's answer; 0: the
+ * library's.
+ */
+torus_context *ctl_open(const char *socket, double patience_s, int *code);
 /* ctl_error returns the latest error of a context for an operator: where the library tells a
  * program what to call, it says what to look at. */
 const char *ctl_error(const torus_context *c);

@@ -233,6 +233,12 @@ class HungDaemon(unittest.TestCase):
                     self.assertRegex(done.stderr, r"^torusctl.*: \S")
                     self.assertLess(len(done.stderr), 1000)
 
+    def test_a_time_limit_holds_for_the_daemon_of_this_node(self):
+        done, _ = run(self.listen("paused", silent), ["ops", "--timeout", "0.25"])
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("torusd accepted the connection and has not replied for 0.3 s: it hangs or is stopped",
+                      done.stderr)
+
     def test_a_listing_without_an_end_is_an_error(self):
         with concurrent.futures.ThreadPoolExecutor() as pool:
             ends = [(pool.submit(run, self.listen("end_" + answer.__name__, answer), COMMANDS["status json"]), words)

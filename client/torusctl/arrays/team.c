@@ -42,7 +42,7 @@ bool team_agree(struct team *t)
 bool team_open(struct team *t, const char *command, int *code)
 {
     t->command = command;
-    t->context = ctl_open(NULL, code);
+    t->context = ctl_open(NULL, 0, code);
     return t->context != NULL;
 }
 

@@ -253,7 +253,7 @@ static int run(int argc, char **argv)
     w.number = w.operation ? strtoull(w.operation, &end, 10) : 0;
     if (w.operation && (w.operation[0] < '0' || w.operation[0] > '9' || *end))
         return ctl_usage("cancel", "--operation takes a number (torusctl ops)");
-    torus_context *c = ctl_open(o.socket, &code);
+    torus_context *c = ctl_open(o.socket, o.patience_s, &code);
     if (!c)
         return code;
     ins_machine_begin(&m, c, o.timeout_s, o.here);

@@ -179,7 +179,7 @@ const char ins_options[] = INS_OPTIONS;
 
 const char *ins_read_choices(int argc, char **argv, struct ins_choices *o, const char **word)
 {
-    *o = (struct ins_choices){.timeout_s = INS_TIMEOUT_S};
+    *o = (struct ins_choices){.timeout_s = INS_TIMEOUT_S, .patience_s = INS_PATIENCE_S};
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--json") == 0)
             o->as_json = true;
@@ -191,7 +191,7 @@ const char *ins_read_choices(int argc, char **argv, struct ins_choices *o, const
             o->socket = argv[++i];
         else if (strcmp(argv[i], "--timeout") == 0 && i + 1 < argc &&
                  ins_machine_seconds(argv[i + 1], &o->timeout_s))
-            i++;
+            o->patience_s = strtod(argv[++i], NULL);
         else if (word && !*word && argv[i][0] != '-')
             *word = argv[i];
         else
@@ -231,7 +231,7 @@ int ins_ask(const char *name, int argc, char **argv, ins_print_fn *print)
     const char *wrong = ins_read_choices(argc, argv, &o, NULL);
     if (wrong)
         return ctl_usage(name, ctl_no_option(wrong));
-    torus_context *c = ctl_open(o.socket, &code);
+    torus_context *c = ctl_open(o.socket, o.patience_s, &code);
     if (!c)
         return code;
     bool good = ask_once(c, &o, print);

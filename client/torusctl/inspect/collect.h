@@ -30,7 +30,8 @@ extern const char ins_options[];
 /* struct ins_choices: these options. */
 struct ins_choices {
     const char *socket;
-    double timeout_s;
+    double timeout_s;  /* for the other nodes */
+    double patience_s; /* for this node's daemon: as long, if --timeout says how long */
     bool as_json, here, watch;
 };
 /* ins_read_choices reads the options, and one word without a dash if `word` is not NULL. It returns

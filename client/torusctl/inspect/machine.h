@@ -39,5 +39,6 @@ bool ins_machine_seconds(const char *text, double *seconds);
 
 /* The time that a command has if it is not told. */
 #define INS_TIMEOUT_S 0.8
+#define INS_PATIENCE_S 5.0
 
 #endif

@@ -158,7 +158,7 @@ static int run(int argc, char **argv)
     if (!word || word[0] < '0' || word[0] > '9' || *end || node >= TD_NODES_MAX)
         return ctl_usage("ping", "expected the number of a node");
     int code = EXIT_WELL;
-    torus_context *c = ctl_open(o.socket, &code);
+    torus_context *c = ctl_open(o.socket, o.patience_s, &code);
     for (bool first = true; c && (first || (o.watch && code == EXIT_WELL)); first = false) {
         struct probes p = {.node = (uint32_t)node, .times = json_array()};
         if (!first)

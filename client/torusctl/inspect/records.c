@@ -485,7 +485,7 @@ int ins_record_run(int argc, char **argv, ins_record_fn *show)
     const char *wrong = ins_read_choices(argc, argv, &o, &job);
     if (wrong)
         return ctl_usage(argv[0], ctl_no_option(wrong));
-    torus_context *c = ctl_open(o.socket, &code);
+    torus_context *c = ctl_open(o.socket, o.patience_s, &code);
     for (bool first = true; c && code == EXIT_WELL && (first || o.watch); first = false) {
         struct ins_machine m;
         if (!first)

@@ -25,7 +25,7 @@ int ins_run_with(const char *name, const struct ins_choices *o, const char *word
                  ins_round_fn *round)
 {
     int code = EXIT_WELL;
-    torus_context *c = ctl_open(o->socket, &code);
+    torus_context *c = ctl_open(o->socket, o->patience_s, &code);
     for (bool first = true; c && (first || (o->watch && code != INS_LOST)); first = false) {
         struct ins_machine m;
         if (!first)

@@ -324,7 +324,7 @@ static int run(int argc, char **argv)
     if (operation && (operation[0] < '0' || operation[0] > '9' || *end))
         return ctl_usage("trace", "--operation takes a number (torusctl ops)");
     int code = EXIT_WELL;
-    torus_context *c = ctl_open(o.socket, &code);
+    torus_context *c = ctl_open(o.socket, o.patience_s, &code);
     for (bool first = true; c && code == EXIT_WELL && (first || o.watch); first = false) {
         if (!first)
             ins_pause();
