@@ -207,8 +207,16 @@ class Trace(unittest.TestCase):
         try:
             while ("SILENT: " not in told or " is silent, for " not in told) and time.monotonic() < until:
                 told = self.ask(socket, "--timeout", "0.5").stdout
+            for command, list_of in (("jobs", lambda told: [j["operation"] for j in told["jobs"]]),
+                                     ("status", lambda told: told["operations"])):
+                self.until(command, socket, lambda told, read=list_of: [o["unknown"] for o in read(told)],
+                           lambda unknown: unknown == [[2, 3]], "--timeout", "0.5")
+            jobs = subprocess.run([CTL, "jobs", "--socket", socket, "--timeout", "0.5"], capture_output=True, text=True,
+                                  timeout=DEADLINE_S).stdout
         finally:
             os.kill(daemon, signal.SIGCONT)
+        self.assertRegex(jobs, r"barrier waiting for [0-9.]+s: whether ranks 2-3 have called is not known: node 1 has been "
+                               r"silent for [0-9.]+s\n")
         self.assertRegex(told, r"node 0 +node 1 is silent, for [0-9.]+s so far\n")
         for rank in (2, 3):
             self.assertRegex(told, rf"node 1 +rank {rank} +SILENT: node 1 has been silent for [0-9.]+m?s, and whether "

@@ -141,11 +141,13 @@ void ins_add_silence(struct ins_machine *m)
 
 json_t *ins_collect(struct ins_machine *m)
 {
-    json_t *all = json_object(), *peers = ins_rows(m->c, TD_STATUS_PEERS, ins_state_json),
-           *clients = peers ? ins_machine_rows(m, TD_STATUS_CLIENTS, ins_state_json) : NULL,
+    /* the peers last: the wait for nodes that do not answer is over then, so that the ages of
+     * operations and of silences are of one moment, that of the clock when they are printed */
+    json_t *all = json_object(), *clients = ins_machine_rows(m, TD_STATUS_CLIENTS, ins_state_json),
            *jobs = clients ? ins_machine_rows(m, TD_STATUS_JOBS, ins_state_json) : NULL,
-           *operations = jobs ? ins_machine_rows(m, TD_STATUS_OPERATIONS, ins_state_json) : NULL;
-    bool good = operations != NULL;
+           *operations = jobs ? ins_machine_rows(m, TD_STATUS_OPERATIONS, ins_state_json) : NULL,
+           *peers = operations ? ins_rows(m->c, TD_STATUS_PEERS, ins_state_json) : NULL;
+    bool good = peers != NULL;
     describe(m->c, all);
     if (good) {
         size_t i = 0;

@@ -4,9 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "absence.h"
 #include "groups.h"
 #include "inspect.h"
 #include "job_states.h"
+#include "present.h"
 #include "torusctl/torusctl.h"
 
 static bool is_of(const json_t *row, const json_t *job)
@@ -31,9 +33,11 @@ static void add_nodes(json_t *job, const json_t *clients, uint32_t nodes)
 }
 
 /* add_operation adds the operation that has been in flight for the longest time, or null. */
-static void add_operation(json_t *job, const json_t *operations)
+static void add_operation(json_t *job, const json_t *operations, const struct ins_machine *m,
+                          const json_t *peers)
 {
     const json_t *oldest = NULL;
+    char absence[INS_CELL_BYTES];
     size_t count = 0;
     for (size_t i = 0; i < json_array_size(operations); i++) {
         const json_t *o = json_array_get(operations, i);
@@ -48,34 +52,34 @@ static void add_operation(json_t *job, const json_t *operations)
         json_object_set_new(job, "operation", json_null());
         return;
     }
+    ins_absence_text(absence, sizeof absence, oldest, m->silent, peers);
     json_object_set_new(
         job, "operation",
-        json_pack("{s:O s:O s:O s:O s:O s:O}", "kind", json_object_get(oldest, "kind"), "group",
-                  json_object_get(oldest, "group"), "sequence", json_object_get(oldest, "sequence"),
-                  "phase", json_object_get(oldest, "phase"), "age_ns",
-                  json_object_get(oldest, "age_ns"), "missing",
-                  json_object_get(oldest, "missing")));
+        json_pack("{s:O s:O s:O s:O s:O s:O s:o s:s}", "kind", json_object_get(oldest, "kind"),
+                  "group", json_object_get(oldest, "group"), "sequence",
+                  json_object_get(oldest, "sequence"), "phase", json_object_get(oldest, "phase"),
+                  "age_ns", json_object_get(oldest, "age_ns"), "missing",
+                  json_object_get(oldest, "missing"), "unknown",
+                  ins_unknown_ranks(oldest, m->silent), "absence", absence));
 }
 
-/* late_text says which ranks a job or an operation waits for: they have not done it. */
-static void late_text(char *text, size_t bytes, const char *ranks, const char *done)
+/* forming_text says which ranks a job waits for. */
+static void forming_text(char *text, size_t bytes, const char *ranks)
 {
     bool one = strcmp(ins_rank_word(ranks), "rank") == 0;
-    snprintf(text, bytes, "%s %.60s %s not %s", ins_rank_word(ranks), ranks, one ? "has" : "have",
-             done);
+    snprintf(text, bytes, "%s %.60s %s not joined", ins_rank_word(ranks), ranks,
+             one ? "has" : "have");
 }
 
 static void operation_text(char *text, const json_t *o)
 {
-    char age[32], missing[100] = "", late[160] = "";
+    char age[32];
+    const char *absence = ins_string(o, "absence");
     if (!json_is_object(o))
         return;
     ins_duration(age, sizeof age, ins_number(o, "age_ns"));
-    ins_rank_runs(missing, sizeof missing, json_object_get(o, "missing"));
-    if (missing[0])
-        late_text(late, sizeof late, missing, "called");
     snprintf(text, INS_CELL_BYTES, "%.60s %s for %s%s%s", ins_string(o, "kind"),
-             ins_string(o, "phase"), age, late[0] ? ": " : "", late);
+             ins_string(o, "phase"), age, absence[0] ? ": " : "", absence);
 }
 
 static void add_line(struct libscols_table *t, const json_t *job)
@@ -99,7 +103,7 @@ static void add_line(struct libscols_table *t, const json_t *job)
     operation_text(c.text[OPERATION], json_object_get(job, "operation"));
     ins_missing_ranks(missing, sizeof missing, job);
     if (forming && missing[0])
-        late_text(c.text[OPERATION], INS_CELL_BYTES, missing, "joined");
+        forming_text(c.text[OPERATION], INS_CELL_BYTES, missing);
     ins_table_add(t, &c);
 }
 
@@ -130,13 +134,17 @@ static int show(struct ins_machine *m, const struct ins_choices *o, const char *
     (void)word;
     if (groups) {
         ins_job_states(jobs, groups, m->silent);
+        ins_add_processes(json_object_get(state, "operations"), json_object_get(state, "clients"));
         json_array_foreach(jobs, i, job)
         {
             json_object_del(job, "at");
             add_nodes(job, json_object_get(state, "clients"), m->nodes);
-            add_operation(job, json_object_get(state, "operations"));
+            add_operation(job, json_object_get(state, "operations"), m,
+                          json_object_get(state, "peers"));
         }
         if (o->as_json) {
+            json_array_foreach(jobs, i, job)
+                json_object_del(json_object_get(job, "operation"), "absence");
             json_t *all = ins_begin(m, 1);
             json_object_set(all, "jobs", jobs);
             ins_end(m, all);

@@ -4,15 +4,18 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "absence.h"
 #include "collect.h"
 #include "groups.h"
 #include "inspect.h"
 #include "job_states.h"
+#include "present.h"
 #include "torusctl/torusctl.h"
 
 /* Keys for the tables only; the JSON form does not have them. */
-static const char *const people_only[] = {"error", "program", "phase", "step",     "steps",
-                                          "seat",  "absent",  "at",    "instance", "waits"};
+static const char *const people_only[] = {"error",    "program", "phase",    "step",
+                                          "steps",    "seat",    "absent",   "at",
+                                          "instance", "waits",   "processes"};
 
 /* ---- tables ---- */
 
@@ -103,18 +106,19 @@ static void print_head(torus_context *c, const json_t *peers, size_t silent)
     putchar('\n');
 }
 
-static void warn(const json_t *operations)
+/* warn tells of the operations that have waited for long, and for which ranks. */
+static void warn(const struct ins_machine *m, const json_t *operations, const json_t *peers)
 {
     for (size_t i = 0; i < json_array_size(operations); i++) {
         const json_t *o = json_array_get(operations, i);
-        char age[32], missing[256] = "";
+        char age[32], absence[400];
         if (!ins_is_late(o))
             continue;
         ins_duration(age, sizeof age, json_integer_value(json_object_get(o, "age_ns")));
-        ins_rank_runs(missing, sizeof missing, json_object_get(o, "missing"));
-        printf("\n! %s of job %s has waited %s for rank %s\n",
+        ins_absence_text(absence, sizeof absence, o, m->silent, peers);
+        printf("\n! %s of job %s has waited for %s: %s\n",
                json_string_value(json_object_get(o, "kind")),
-               json_string_value(json_object_get(o, "job")), age, missing);
+               json_string_value(json_object_get(o, "job")), age, absence);
     }
 }
 
@@ -126,6 +130,17 @@ static void add_states(struct ins_machine *m, json_t *all)
     if (groups)
         ins_job_states(jobs, groups, m->silent);
     json_decref(groups);
+}
+
+/* add_unknown adds to each operation the missing ranks of which nobody knows whether they have
+ * called. */
+static void add_unknown(const struct ins_machine *m, json_t *all)
+{
+    json_t *operations = json_object_get(all, "operations"), *o = NULL;
+    size_t i = 0;
+    ins_add_processes(operations, json_object_get(all, "clients"));
+    json_array_foreach(operations, i, o)
+        json_object_set_new(o, "unknown", ins_unknown_ranks(o, m->silent));
 }
 
 static void print_json(json_t *all)
@@ -147,6 +162,7 @@ static void print_json(json_t *all)
 static void print_status(struct ins_machine *m, json_t *all, bool as_json)
 {
     add_states(m, all);
+    add_unknown(m, all);
     if (as_json) {
         print_json(all);
         return;
@@ -166,7 +182,7 @@ static void print_status(struct ins_machine *m, json_t *all, bool as_json)
     table("OPERATIONS", json_object_get(all, "operations"),
           (const char *const[]){"!", "job", "group", "sequence", "kind", "phase", "age", "step",
                                 "steps", "arrived", "missing", NULL});
-    warn(json_object_get(all, "operations"));
+    warn(m, json_object_get(all, "operations"), peers);
 }
 
 static int run_status(int argc, char **argv)

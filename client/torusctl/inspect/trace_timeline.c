@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "absence.h"
 #include "inspect.h"
 #include "merge.h"
 #include "model/call.h"
@@ -133,15 +134,6 @@ static const json_t *find_silent(const struct maker *k, json_int_t node)
     return NULL;
 }
 
-/* is_unknown returns true if the node of a missing rank does not answer, so that nobody knows
- * whether the rank has called. */
-static bool is_unknown(const struct maker *k, const json_t *absent)
-{
-    bool heard = strcmp(ins_string(absent, "node_state"), "up") == 0;
-    return !ins_number(absent, "pid") &&
-           (!heard || find_silent(k, ins_number(absent, "node")) != NULL);
-}
-
 /* silence_of_absent returns how long ago the node of a missing rank was heard, 0: not known. */
 static json_int_t silence_of_absent(const struct maker *k, const json_t *absent)
 {
@@ -181,7 +173,7 @@ static struct silence silence_now(const struct maker *k, event call, int64_t end
     for (size_t i = 0; i < json_array_size(absent); i++) {
         const json_t *row = json_array_get(absent, i);
         json_int_t ns = silence_of_absent(k, row);
-        if (!is_unknown(k, row) || (i && ins_number(row, "node") != s.node))
+        if (!ins_absent_is_unknown(k->s->silent, row) || (i && ins_number(row, "node") != s.node))
             return s;
         s.node = (uint32_t)ins_number(row, "node");
         least = ns < least ? ns : least;
@@ -585,7 +577,7 @@ static void name_absent(const struct maker *k, const json_t *row, json_int_t ope
     const json_t *silent = find_silent(k, ins_number(row, "node"));
     char node[INS_NODE_NAME_BYTES], time[32], since[48] = "does not answer";
     json_int_t ns = silence_of_absent(k, row), rank = ins_number(row, "job_rank");
-    if (!is_unknown(k, row)) {
+    if (!ins_absent_is_unknown(k->s->silent, row)) {
         snprintf(text, bytes, "LATE: rank %lld has not called operation %lld", (long long)rank,
                  (long long)operation);
         return;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "absence.h"
 #include "base/quantity.h"
 #include "facts.h"
 #include "inspect.h"
@@ -50,8 +51,7 @@ static json_t *host_of(const struct judge *j, json_int_t node)
 static const char *cause_of(const struct judge *j, const json_t *absent)
 {
     char state = ins_string(absent, "process_state")[0];
-    if (!is(absent, "node_state", "up") ||
-        (!ins_number(absent, "pid") && find(j->m->silent, "node", ins_number(absent, "node"))))
+    if (ins_absent_is_unknown(j->m->silent, absent))
         return "silent_node";
     if (state == 'T' || state == 't')
         return "stopped_process";

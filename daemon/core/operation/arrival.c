@@ -676,9 +676,9 @@ void td_arrival_culprit(struct td_core *core, const struct td_operation *o, td_e
     const struct td_communicator *c = o->communicator;
     if (lost_culprit(c, error, rank, node))
         return;
-    if (error == TD_ERR_MISMATCH && td_arrival_mismatched(o))
-        name_culprit(c, o->greatest.rank, rank, node); /* others know of calls that agree only */
-    else if (error == TD_ERR_TIMEOUT)
+    /* a mismatch blames nobody: two calls are kept, but not how many ranks have made each, so
+     * either rank that the sentence names may have called what all others did */
+    if (error == TD_ERR_TIMEOUT)
         name_culprit(c, only_absent(core, o), rank, node);
 }
 

@@ -24,8 +24,8 @@ void td_arrival_told(const struct td_core *core, struct td_operation *o,
 void td_arrival_released(struct td_core *core, struct td_operation *o);
 void td_arrival_failed(struct td_core *core, struct td_operation *o);
 /* td_arrival_culprit sets *rank (in the job) and *node to those that are to blame for the end of an
- * operation with an error, if one rank or one node is: the lost one, the only one that has not
- * called, or the one whose call differs. Otherwise it leaves them. */
+ * operation with an error, if one rank or one node is: the lost one, or the only one that has
+ * not called. Otherwise it leaves them. */
 void td_arrival_culprit(struct td_core *core, const struct td_operation *o, td_err error,
                         int64_t *rank, int64_t *node);
 /* td_arrival_end ends an operation with TD_ERR_CANCELLED: it appeals if the operation waits, and if
