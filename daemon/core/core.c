@@ -497,8 +497,10 @@ static void handle_request(struct td_core *core, uint32_t id, const struct td_re
 static void handle_tree_message(struct td_core *core, uint32_t hop, struct td_message *m)
 {
     uint32_t from = core->fabric->relay(core, hop, m);
-    if (from != UINT32_MAX && td_session_message(core, from, m))
-        handle_message(core, from, m);
+    if (from == UINT32_MAX || !td_session_message(core, from, m))
+        return;
+    td_health_deliver(core, &core->link[from], m);
+    handle_message(core, from, m);
 }
 
 /* record_link records that a link has come up, and how long it was down, or that it has gone down.

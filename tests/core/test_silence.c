@@ -164,6 +164,109 @@ static void a_link_that_was_down_counts_as_silence(void **state)
     node_end();
 }
 
+static void lose_link(void)
+{
+    step(&(struct td_event){.kind = TD_EVENT_LINK_DOWN,
+                            .u.link = {.node = 2, .text = "connection reset"}});
+}
+
+/* After a cut the node connects first, and is heard while this one still connects: until then it
+ * keeps its call back. */
+static void a_silence_lasts_until_the_link_is_up_in_both_directions(void **state)
+{
+    (void)state;
+    begin(0);
+    node_call(c, -1);
+    arrive(1);
+    hear(2, 3 * SECOND);
+    lose_link();
+    hear(2, 3 * SECOND);
+    hear(6, 2 * SECOND);
+    step(&(struct td_event){.kind = TD_EVENT_LINK_UP, .u.link = {.node = 2, .incarnation = 3}});
+    arrive(2);
+    expect_about(row(2, 2 + 1)->ns, 8 * SECOND);
+    assert_null(row(2, 0));
+    node_end();
+}
+
+/* ask passes time in which node 2 asks where the session goes on, and has no reply. */
+static void ask(uint64_t ns)
+{
+    struct td_message m = {
+        .kind = TD_MESSAGE_RESUME,
+        .session = 3,
+        .u.resume = {.incarnation = 3, .first = 1, .first_packet = 1, .reply_requested = true}};
+    for (td_time until = node.core->now + ns; node.core->now < until;) {
+        step(&(struct td_event){.kind = TD_EVENT_TREE_MESSAGE,
+                                .u.tree = {.node = 2, .message = &m}});
+        hear(6, SECOND / 5);
+    }
+}
+
+/* The replies of this node come late: packets are retransmitted after longer and longer times. */
+static void a_silence_lasts_while_the_node_asks_where_to_go_on(void **state)
+{
+    (void)state;
+    begin(0);
+    node_call(c, -1);
+    arrive(1);
+    hear(2, 3 * SECOND);
+    ask(2 * SECOND);
+    arrive(2);
+    expect_about(row(2, 2 + 1)->ns, 5 * SECOND);
+    assert_null(row(2, 0));
+    node_end();
+}
+
+/* Packets have a connection of their own, which may come back before that of the messages. */
+static void a_silence_lasts_until_a_message_comes(void **state)
+{
+    (void)state;
+    begin(0);
+    node_call(c, -1);
+    arrive(1);
+    hear(2, 3 * SECOND);
+    const struct td_packet packet = {.session = 3};
+    step(&(struct td_event){.kind = TD_EVENT_ARRIVING,
+                            .u.arriving = {.node = 2, .packet = &packet}});
+    hear(2, SECOND);
+    arrive(2);
+    expect_about(row(2, 2 + 1)->ns, 4 * SECOND);
+    assert_null(row(2, 0));
+    node_end();
+}
+
+/* A rank that calls long after the link is up again was late. */
+static void a_cut_that_is_over_excuses_nobody(void **state)
+{
+    (void)state;
+    begin(0);
+    node_call(c, -1);
+    arrive(1);
+    hear(2, 3 * SECOND);
+    ask(SECOND);
+    hear(6, 3 * SECOND);
+    arrive(2);
+    expect_about(row(2, 0)->ns, 7 * SECOND);
+    assert_null(row(2, 2 + 1));
+    node_end();
+}
+
+static void a_connection_that_has_just_ended_is_no_silence(void **state)
+{
+    (void)state;
+    begin(0);
+    node_call(c, (int64_t)(4 * SECOND));
+    arrive(1);
+    hear(6, 4 * SECOND - SECOND / 5);
+    lose_link();
+    hear(2, SECOND);
+    assert_int_equal(node.reply.error, TD_ERR_TIMEOUT);
+    assert_null(row(2, 2 + 1));
+    expect_about(row(2, 0)->ns, 4 * SECOND);
+    node_end();
+}
+
 static void release(uint32_t last, uint32_t silent_node, uint64_t silent_ns)
 {
     struct td_message m = {
@@ -398,6 +501,11 @@ int main(void)
         cmocka_unit_test(the_silence_of_a_node_is_charged_to_the_node),
         cmocka_unit_test(a_silence_that_is_over_excuses_nobody),
         cmocka_unit_test(a_link_that_was_down_counts_as_silence),
+        cmocka_unit_test(a_silence_lasts_until_the_link_is_up_in_both_directions),
+        cmocka_unit_test(a_silence_lasts_while_the_node_asks_where_to_go_on),
+        cmocka_unit_test(a_silence_lasts_until_a_message_comes),
+        cmocka_unit_test(a_cut_that_is_over_excuses_nobody),
+        cmocka_unit_test(a_connection_that_has_just_ended_is_no_silence),
         cmocka_unit_test(a_node_charges_the_silence_that_the_release_tells),
         cmocka_unit_test(a_release_that_comes_late_is_charged_to_the_silence_of_its_sender),
         cmocka_unit_test(a_node_that_does_not_exist_is_not_charged),

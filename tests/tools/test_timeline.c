@@ -152,6 +152,7 @@ static void a_wait_for_a_silent_node_does_not_name_a_rank(void **state)
     end();
     begin(); /* the rank called in the silence: it waited for nothing else */
     add(0, TD_TRACE_CALL, 1, 10, 10);
+    add(0, TD_TRACE_PAUSED, 0, 4, 19.9);
     release = add(0, TD_TRACE_RELEASE, 3, 10, 20);
     release->a = 0 + 1;
     release->b = (uint64_t)(16 * SECOND);
@@ -160,6 +161,27 @@ static void a_wait_for_a_silent_node_does_not_name_a_rank(void **state)
     assert_null(find("wait for rank 3"));
     expect("wait for torusd here, which did not run", 10, 20);
     assert_int_equal(argument("barrier 0", "silent_ns"), 10 * SECOND);
+    end();
+}
+
+/* The other node tells this one that it did not hear it. This daemon ran all the time, but for two
+ * pauses that were over before or came after, and the pause of another daemon. */
+static void a_cut_of_the_network_is_no_pause_of_the_daemon(void **state)
+{
+    (void)state;
+    begin();
+    add(0, TD_TRACE_CALL, 1, 10, 10);
+    add(0, TD_TRACE_PAUSED, 0, 11, 13);
+    struct td_trace_event *release = add(0, TD_TRACE_RELEASE, 3, 10, 20);
+    release->a = 0 + 1;
+    release->b = (uint64_t)(6 * SECOND);
+    add(0, TD_TRACE_RETURN, 1, 10, 20);
+    add(0, TD_TRACE_PAUSED, 0, 21, 23);
+    add(1, TD_TRACE_PAUSED, 1, 15, 17);
+    make();
+    expect("wait for rank 3", 10, 14);
+    expect("wait for messages of this node, which did not reach other nodes", 14, 20);
+    assert_int_equal(argument("barrier 0", "silent_node"), 0);
     end();
 }
 
@@ -279,6 +301,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_call_of_a_rank_that_gave_up_is_abandoned),
         cmocka_unit_test(a_wait_for_a_silent_node_does_not_name_a_rank),
+        cmocka_unit_test(a_cut_of_the_network_is_no_pause_of_the_daemon),
         cmocka_unit_test(a_rank_of_a_silent_node_is_not_late),
         cmocka_unit_test(what_happened_to_nodes_is_shown),
         cmocka_unit_test(one_operation_has_what_happened_in_its_time),

@@ -203,14 +203,26 @@ static struct silence silence_of(const struct maker *k, event call, event releas
     return s;
 }
 
+/* did_not_run returns true if the daemon of a call did not run for a part of a silence. */
+static bool did_not_run(const struct maker *k, event call, const struct silence *s)
+{
+    for (event e = k->r->event; e < k->r->event + k->r->count; e++)
+        if (e->node == call->node && e->e.kind == TD_TRACE_PAUSED && e->since < s->end &&
+            e->at > s->begin)
+            return true;
+    return false;
+}
+
 /* name_silence writes for which node a call waited. Its own daemon may have been the one that did
- * not run. */
+ * not run. If that ran, another node did not hear it: the network between the two was cut. */
 static void name_silence(const struct maker *k, event call, const struct silence *s, char *text,
                          size_t bytes)
 {
     char node[INS_NODE_NAME_BYTES];
-    if (s->node == call->node)
+    if (s->node == call->node && did_not_run(k, call, s))
         snprintf(text, bytes, "torusd here, which did not run");
+    else if (s->node == call->node)
+        snprintf(text, bytes, "messages of this node, which did not reach other nodes");
     else
         snprintf(text, bytes, "%s, which %s silent",
                  ins_node_name(node, sizeof node, k->s->peers, s->node), s->goes_on ? "is" : "was");

@@ -277,14 +277,20 @@ static void note_silence(struct td_core *core, const struct td_link *link, td_ti
     bool goes_on = s->to && from <= s->to + (td_time)core->settings.heartbeat_ns;
     s->from = goes_on ? s->from : from;
     s->to = core->now;
+    s->lasts = owes(link);
 }
 
 void td_health_hear(struct td_core *core, struct td_link *link)
 {
     bool missed = core->now - link->heard_at > silent_after(core) && link->heard_at && owes(link) &&
                   has_been_up(link);
+    struct td_silence *s = &core->health->silence[link->node];
     if (missed)
         note_silence(core, link, link->heard_at);
+    else if (s->lasts && core->now - link->heard_at <= silent_after(core))
+        s->to = core->now;
+    else
+        s->lasts = false;
     /* A node that is not a neighbour may not know yet, or any more, that something here needs it. A
      * link that was down has events of its own. */
     if (link->silent || (missed && link->neighbour && td_link_is_up(link)))
@@ -300,6 +306,22 @@ void td_health_hear_up(struct td_core *core, struct td_link *link)
     if (link->silent)
         tell_heard(core, link, since);
     link->heard_at = core->now;
+}
+
+void td_health_deliver(struct td_core *core, struct td_link *link, const struct td_message *m)
+{
+    /* Heartbeats have no turn. With the link down here, the node gets no reply and may wait. */
+    if (m->number || td_link_is_up(link))
+        core->health->silence[link->node].lasts = false;
+}
+
+void td_health_asked(struct td_core *core, struct td_link *link)
+{
+    struct td_silence *s = &core->health->silence[link->node];
+    if (!s->to || !owes(link) || core->now - s->to > silent_after(core))
+        return;
+    s->to = core->now;
+    s->lasts = true;
 }
 
 td_time td_health_delay(const struct td_core *core, uint32_t node)

@@ -9,10 +9,12 @@
 #include "link.h"
 
 /* struct td_silence: from, to: the latest silence of a node that has ended: no message of it came,
- * although heartbeats were due, or its link was down. Both are 0 if it never was silent. since: the
- * begin of the one that is recorded (`silent` of its link) and goes on. */
+ * although heartbeats were due, or its link was down. Both are 0 if it never was silent. lasts: the
+ * node is heard, but messages that it sent in the silence may still be on their way; `to` moves on.
+ * since: the begin of the one that is recorded (`silent` of its link) and goes on. */
 struct td_silence {
     td_time from, to, since;
+    bool lasts;
     bool noted; /* that one is in the log */
 };
 
@@ -51,6 +53,11 @@ void td_health_print_mute(const struct td_core *core, char *text, size_t bytes);
  * notes that the link to it is up. */
 void td_health_hear(struct td_core *core, struct td_link *link);
 void td_health_hear_up(struct td_core *core, struct td_link *link);
+/* td_health_deliver notes that a tree message of a node is taken whose turn it is: what the node
+ * sent before, in a silence, has come. td_health_asked notes that a node asks where its session
+ * goes on: it keeps back what it has to send until it knows. */
+void td_health_deliver(struct td_core *core, struct td_link *link, const struct td_message *m);
+void td_health_asked(struct td_core *core, struct td_link *link);
 /* td_health_delay returns for how long, until now, a silence of a node that has just ended has kept
  * its messages from coming, or 0. For this node it is the time in which its daemon did not run. */
 td_time td_health_delay(const struct td_core *core, uint32_t node);

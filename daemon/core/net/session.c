@@ -494,6 +494,8 @@ bool td_session_message(struct td_core *core, uint32_t node, const struct td_mes
     struct td_link *link = &core->link[node];
     td_health_hear(core, link);
     if (m->kind == TD_MESSAGE_RESUME) {
+        if (m->u.resume.reply_requested)
+            td_health_asked(core, link);
         take_resume(core, link, m);
         return false;
     }

@@ -573,6 +573,8 @@ void td_arrival_released(struct td_core *core, struct td_operation *o)
         return;
     charge.silent_node = o->silent_node;
     charge.last = waited(core, o, o->last - 1, o->silent_ns, &charge);
+    if (charge.silent_longest_ns < (uint64_t)core->settings.heartbeat_ns)
+        charge.silent_node = 0; /* too short to be told */
     o->communicator->waits->operations++;
     td_waits_charge(o->communicator, o->last - 1, o->least.call.kind, &charge);
 }
@@ -602,6 +604,8 @@ static void charge_absent(struct td_core *core, struct td_operation *o, uint32_t
     uint32_t silent = c->group.node[slot] + 1;
     if (sums->told_node == silent && sums->told_ns > unheard) /* its neighbours know it better */
         unheard = sums->told_ns;
+    if (unheard < (td_time)core->settings.heartbeat_ns)
+        unheard = 0; /* too short to be told: a connection that has just ended */
     if (unheard && (!o->silent_node || unheard > o->silent_ns)) {
         o->silent_node = silent;
         o->silent_ns = unheard;
