@@ -323,6 +323,8 @@ static void a_daemon_with_another_key_is_no_peer(void **state)
     wait_logged(0, "its key is not in the list of peers");
     wait_logged(1, "node 0: it does not accept the key of this node");
     wait_logged(1, "it expects another key of this daemon"); /* node 0 asks for the true one */
+    wait_logged(0, "node 1: it ended the handshake, and its host connects with key ");
+    assert_int_equal(logged(0, "node 2: it ended the handshake"), 0); /* the same host, but up */
     assert_int_equal(logged(0, "node 1 is up"), links[0]);
     assert_int_equal(logged(1, "node 0 is up"), links[1]);
     stop();

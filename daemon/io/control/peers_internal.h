@@ -87,6 +87,9 @@ struct td_peer {
     struct td_seal_terms terms, terms_in;
     bool expected, express_expected;
     unsigned key_turn; /* which of the peer's keys the next attempt expects */
+    /* the first digits of an unknown key that was refused from its host since the link was up last
+     */
+    char stranger[TD_KEY_PREFIX + 1];
 };
 
 /* struct td_holder: a key that has connected, and the node that it belongs to now, or UINT32_MAX.

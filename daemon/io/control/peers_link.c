@@ -68,7 +68,7 @@ static void link_up(struct td_peer *p)
     uv_timer_stop(&p->retry);
     p->up_at = td_loop_now();
     p->peers->up++;
-    p->text[0] = p->refusal[0] = '\0';
+    p->text[0] = p->refusal[0] = p->stranger[0] = '\0';
     if (p->incarnation_before)
         td_log_rated_with(&p->log, p->up_at, TD_LOG_INFO, &about, "link to node %u is up again: %s",
                           p->node, how_up(p));
@@ -284,6 +284,43 @@ static void find_out(struct td_peer *p)
     on_probed(p, error);
 }
 
+/* end_keyed ends an attempt whose handshake the other end broke off, as a daemon does that has
+ * another key than is expected. It is certain if such a key has come from that host, too. */
+static void end_keyed(struct td_peer *p)
+{
+    char text[160] = "it ended the handshake: does it run, with the key of the list of peers?";
+    bool certain = p->stranger[0] != '\0';
+    if (certain)
+        snprintf(text, sizeof text,
+                 "it ended the handshake, and its host connects with key %s, which is not in the "
+                 "list of peers: compare the keys",
+                 p->stranger);
+    end_handshake(p, text, certain);
+}
+
+/* is_at returns true if the endpoint of a peer, or its last reply, has this numeric address. */
+static bool is_at(const struct td_peer *p, const char *address)
+{
+    static const char mapped[] = "::ffff:"; /* an IPv4 address on an IPv6 socket */
+    const char *endpoint = p->peers->loop->config->endpoints[p->node], *plain = address;
+    char name[100], bracketed[100];
+    if (strncmp(plain, mapped, sizeof mapped - 1) == 0)
+        plain += sizeof mapped - 1;
+    snprintf(name, sizeof name, "tcp://%s:", plain);
+    snprintf(bracketed, sizeof bracketed, "tcp://[%s]:", plain);
+    return strncmp(endpoint, name, strlen(name)) == 0 ||
+           strncmp(endpoint, bracketed, strlen(bracketed)) == 0 || strcmp(p->address, address) == 0;
+}
+
+void td_peers_note_stranger(struct td_peers *peers, const char *address, const char *key)
+{
+    for (uint32_t n = 0; n < peers->loop->config->topology.nodes; n++) {
+        struct td_peer *p = &peers->peer[n];
+        if (p->wanted && !p->up && is_at(p, address))
+            snprintf(p->stranger, sizeof p->stranger, "%s", key);
+    }
+}
+
 /* receive_monitor handles an event of a DEALER's connection. */
 static bool receive_monitor(void *user, void *socket)
 {
@@ -306,8 +343,7 @@ static bool receive_monitor(void *user, void *socket)
         end_handshake(p, "the handshake failed: is insecure set on one of the two nodes only?",
                       true);
     else if (number == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL && p->peers->security->keyed)
-        end_handshake(p, "it ended the handshake: does it run, with the key of the list of peers?",
-                      false);
+        end_keyed(p);
     else if (number == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL &&
              strncmp(p->peers->loop->config->listen, "tcp://", 6) == 0)
         /* a peer with a key may close the connection before its greeting is read */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "peers_internal.h"
+#include "peers_link.h"
 
 static const char domain[] = "torusd";
 
@@ -31,6 +32,8 @@ static const char *refuse(struct td_peers *peers, zmq_msg_t frame[FRAMES], const
     snprintf(key, sizeof key, "%s", digits);
     td_reject(&peers->rejections, address[0] ? address : "this machine", key,
               "its key is not in the list of peers", true);
+    if (address[0])
+        td_peers_note_stranger(peers, address, key);
     return "unknown key";
 }
 
