@@ -89,7 +89,7 @@ static int find_daemon(torus_context *c, const struct torus_open_options *option
     if (c->fd >= 0)
         return TORUS_OK;
     if (forbidden)
-        return tl_fail(c, TORUS_ERR_NO_DAEMON,
+        return tl_fail(c, TORUS_ERR_PERMISSION,
                        "this user may not connect to torusd at %s. Have the user added to the "
                        "group of the socket and its directory (ls -l), and log in again",
                        tried);

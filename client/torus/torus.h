@@ -74,7 +74,8 @@ enum {
     TORUS_ERR_SHUTDOWN = -15,   /* the daemon is stopping or has stopped */
     TORUS_ERR_SYSTEM = -16,     /* an operating system call failed */
     TORUS_ERR_PARTITIONED = -17, /* nodes do not hear each other: call again when they do */
-    TORUS_ERR_PERMISSION = -18   /* the job or memory belongs to another user */
+    TORUS_ERR_PERMISSION = -18   /* the job or memory belongs to another user, or this user may not
+                                    connect to the daemon */
 };
 
 /* Element types. */
@@ -331,7 +332,8 @@ struct torus_statistics {
 
 /* torus_open connects to the daemon of this node; options may be NULL. torus_close frees the
  * context. After TORUS_ERR_NO_MEMORY *context is NULL. After another error *context accepts
- * torus_last_error and torus_close only. TORUS_ERR_NO_DAEMON: no daemon accepts connections. */
+ * torus_last_error and torus_close only. TORUS_ERR_NO_DAEMON: no daemon accepts connections;
+ * TORUS_ERR_PERMISSION: this user may not use its socket. */
 TORUS_API int torus_open(torus_context **context, const struct torus_open_options *options);
 /* torus_close leaves all groups and frees the context with its requests, plans and memory. If a
  * callback calls it, it takes effect when the call that ran the callback ends. NULL is accepted. */

@@ -90,7 +90,7 @@ static void a_socket_that_a_user_may_not_use_is_named_as_such(void **state)
         torus_context *c = NULL;
         struct torus_open_options o = {.size = sizeof o, .socket = path};
         bool well = (geteuid() != 0 || setuid(65534) == 0) &&
-                    torus_open(&c, &o) == TORUS_ERR_NO_DAEMON &&
+                    torus_open(&c, &o) == TORUS_ERR_PERMISSION &&
                     strstr(torus_last_error(c), "may not connect to torusd at") &&
                     !strstr(torus_last_error(c), "Start one");
         torus_close(c);

@@ -147,7 +147,7 @@ class PartitionedError(TorusError):
 
 
 class NotPermittedError(TorusError, PermissionError):
-    """The job or memory belongs to another user, or pickle is refused."""
+    """The job, memory or socket belongs to other users, or pickle is refused."""
 
     code = lib.TORUS_ERR_PERMISSION
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* torusctl ops: the operations in flight, and what each waits for. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "collect.h"
@@ -42,21 +43,33 @@ static void print_process(const json_t *c)
            json_is_true(json_object_get(c, "arrived")) ? "has arrived" : "has not called");
 }
 
+/* by_arrival orders processes that have not called before the others, and by rank. */
+static int by_arrival(const void *a, const void *b)
+{
+    const json_t *x = *(const json_t *const *)a, *y = *(const json_t *const *)b;
+    int arrived[2] = {json_is_true(json_object_get(x, "arrived")),
+                      json_is_true(json_object_get(y, "arrived"))};
+    json_int_t rank[2] = {ins_number(x, "rank"), ins_number(y, "rank")};
+    return arrived[0] != arrived[1] ? arrived[0] - arrived[1]
+                                    : (rank[0] > rank[1]) - (rank[0] < rank[1]);
+}
+
 /* print_processes prints the processes of an operation, those first that have not called. */
 static void print_processes(const json_t *list)
 {
     enum { SHOWN = 8 };
     size_t shown = 0;
-    for (int arrived = 0; arrived < 2; arrived++)
-        for (size_t i = 0; i < json_array_size(list) && shown < SHOWN; i++) {
-            const json_t *c = json_array_get(list, i);
-            if (json_is_true(json_object_get(c, "arrived")) != (arrived == 1))
-                continue;
-            print_process(c);
-            shown++;
-        }
-    if (json_array_size(list) > shown)
-        printf("            and %zu more\n", json_array_size(list) - shown);
+    size_t count = json_array_size(list);
+    const json_t **process = calloc(count + 1, sizeof(*process));
+    for (size_t i = 0; process && i < count; i++)
+        process[i] = json_array_get(list, i);
+    if (process)
+        qsort((void *)process, count, sizeof(*process), by_arrival);
+    for (; process && shown < count && shown < SHOWN; shown++)
+        print_process(process[shown]);
+    if (count > shown)
+        printf("            and %zu more\n", count - shown);
+    free((void *)process);
 }
 
 static void print_operation(const json_t *o)
