@@ -82,11 +82,11 @@ static struct td_wait *row_of(struct td_waits_job *j, uint32_t rank, uint32_t ki
  * else the least. */
 static struct td_wait *silence_of(struct td_waits_job *j, uint32_t silent)
 {
-    struct td_wait *least = NULL;
+    struct td_wait *least = j->silence;
     for (struct td_wait *row = j->silence; row < j->silence + TD_WAITS_SILENCES; row++) {
         if (row->silent == silent)
             return row;
-        if (!least || row->ns < least->ns)
+        if (row->ns < least->ns)
             least = row;
     }
     *least = (struct td_wait){.silent = silent};
