@@ -20,7 +20,7 @@ enum { AFTER_CALLS = 256 };
 enum { SHORT_BYTES = 1024 };
 
 /* A sleep takes 50 us more than it asks for, and a time slice takes some milliseconds. */
-enum { REST_US = 20, REST_MOST_US = 100, REST_AFTER_US = 500 };
+enum { REST_US = 20, REST_MOST_US = 100, REST_AFTER_US = 1000 };
 
 struct tm_parameters tm_parameters;
 struct tm_counters tm_counters;
@@ -178,11 +178,10 @@ static void register_rests(void)
                       "messages of Open MPI beside processes that compute; 0: it only yields",
                       MCA_BASE_VAR_TYPE_UNSIGNED_INT, &tm_parameters.rest_us);
     tm_parameters.rest_after_us = REST_AFTER_US;
-    register_variable(
-        "rest_after",
-        "Microseconds that four yields in turn take, in the mean, from which on a rank "
-        "sleeps so",
-        MCA_BASE_VAR_TYPE_UNSIGNED_INT, &tm_parameters.rest_after_us);
+    register_variable("rest_after",
+                      "Microseconds that 16 yields in turn take, in the mean, from which on a rank "
+                      "sleeps so",
+                      MCA_BASE_VAR_TYPE_UNSIGNED_INT, &tm_parameters.rest_after_us);
 }
 
 /* register_counters makes the counters readable through MPI_T. */
