@@ -5,6 +5,7 @@
 
 #include "core/membership/communicator.h"
 #include "core/net/health.h"
+#include "core/net/silence.h"
 #include "core/net/link.h"
 #include "core/operation/gate.h"
 #include "core/operation/operation.h"
@@ -79,9 +80,9 @@ static bool node_silent(const struct td_core *core, const struct td_communicator
     char age[32];
     for (uint32_t i = 0; i < count; i++) {
         uint32_t n = c ? c->group.node[i] : i;
-        if (td_health_silence(core, n) > most) {
+        if (td_silence_now(core, n) > most) {
             node = n;
-            most = td_health_silence(core, n);
+            most = td_silence_now(core, n);
         }
     }
     if (most == 0)
@@ -132,6 +133,6 @@ uint32_t td_core_silent(const struct td_core *core)
 {
     uint32_t silent = 0;
     for (uint32_t n = 0; n < core->options.topology.nodes; n++)
-        silent += !core->link[n].relayed && td_health_silence(core, n) > 0;
+        silent += !core->link[n].relayed && td_silence_now(core, n) > 0;
     return silent;
 }

@@ -27,6 +27,7 @@
 #include "core/net/health.h"
 #include "core/net/inflight.h"
 #include "core/net/link.h"
+#include "core/net/silence.h"
 #include "core/operation/arrival.h"
 #include "core/operation/engine.h"
 #include "core/operation/flood.h"
@@ -499,7 +500,7 @@ static void handle_tree_message(struct td_core *core, uint32_t hop, struct td_me
     uint32_t from = core->fabric->relay(core, hop, m);
     if (from == UINT32_MAX || !td_session_message(core, from, m))
         return;
-    td_health_deliver(core, &core->link[from], m);
+    td_silence_deliver(core, &core->link[from], m);
     handle_message(core, from, m);
 }
 

@@ -36,6 +36,7 @@ struct td_held;
 struct td_fabric;
 struct td_routed;
 struct td_health;
+struct td_silence;
 struct td_goodbyes;
 struct td_accounts;
 struct td_clients;
@@ -98,6 +99,7 @@ struct td_core {
     /* The state of modules, declared in their headers. Outside of their folders only core.c and
      * inspect.c look into it. */
     struct td_health *health;             /* net/health.h */
+    struct td_silence *silences;          /* [nodes] (net/silence.h) */
     struct td_goodbyes *goodbyes;         /* net/goodbye.h */
     struct td_accounts *accounts;         /* membership/account.h */
     struct td_clients *clients;           /* membership/client.h */

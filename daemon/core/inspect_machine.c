@@ -5,6 +5,7 @@
 #include "core/membership/waits.h"
 #include "core/net/fabric.h"
 #include "core/net/health.h"
+#include "core/net/silence.h"
 #include "core/net/link.h"
 #include "scheduler.h"
 
@@ -28,13 +29,13 @@ static void link_row(struct td_page *p, uint32_t node)
     const struct td_link *link = &core->link[node];
     const struct td_lane *lane = link->lane;
     bool up = td_link_is_up(link);
-    td_time silence = td_health_silence(core, node);
+    td_time silence = td_silence_now(core, node);
     const char *error = up ? "" : td_health_why(core, node);
     if (silence)
         error = "its daemon hangs, its host is down, or the network is cut";
-    if (silence && td_health_is_mute(core, node)) {
+    if (silence && td_silence_is_mute(core, node)) {
         char text[TD_TEXT_MAX];
-        td_health_print_mute(core, text, sizeof text);
+        td_silence_print_mute(core, text, sizeof text);
         error = td_core_format(core, "%s", text);
     }
     row->u.link =

@@ -5,6 +5,7 @@
 
 #include "core/net/goodbye.h"
 #include "core/net/health.h"
+#include "core/net/silence.h"
 #include "core/net/link.h"
 #include "core/net/session.h"
 #include "inspect.h"
@@ -13,7 +14,7 @@
 static const char *mute_text(struct td_core *core)
 {
     char text[TD_TEXT_MAX];
-    td_health_print_mute(core, text, sizeof text);
+    td_silence_print_mute(core, text, sizeof text);
     return td_core_format(core, "%s", text);
 }
 
@@ -39,7 +40,7 @@ const char *td_look_why_not(struct td_core *core, uint32_t node, uint32_t minor,
     *error = TD_ERR_BUSY;
     if (!td_link_is_open(link) || link->lane->minor == 0) {
         td_session_ask(core, link); /* the reply says which release runs there */
-        if (td_health_is_mute(core, node))
+        if (td_silence_is_mute(core, node))
             return mute_text(core);
         return td_core_format(core, "%s has not said yet which release it runs",
                               td_core_node_name(core, node));

@@ -4,7 +4,7 @@
 
 #include "core/blocked.h"
 #include "core/core.h"
-#include "core/net/health.h"
+#include "core/net/silence.h"
 #include "core/net/link.h"
 
 enum { GROUP = 3 };
@@ -128,7 +128,7 @@ static void a_relayed_node_that_is_silent_is_not_counted_as_a_peer(void **state)
     assert_true(node.core->link[2].relayed);
     td_link_watch(node.core, 2);
     pass(25 * SECOND);
-    assert_true(td_health_silence(node.core, 2) > 0);
+    assert_true(td_silence_now(node.core, 2) > 0);
     assert_int_equal(td_core_silent(node.core), 0);
     td_link_unwatch(node.core, 2);
     node_end();
@@ -149,7 +149,7 @@ static void a_silent_node_of_the_group_is_named_and_not_its_rank(void **state)
     node.core->now += 2 * SECOND;
     node.core->link[1].heard_at = node.core->now;
     node.core->now += 9 * SECOND;
-    assert_true(td_health_silence(node.core, 2) > td_health_silence(node.core, 1));
+    assert_true(td_silence_now(node.core, 2) > td_silence_now(node.core, 1));
     assert_true(blocked());
     assert_string_equal(text, "node 1 has been silent for 5 s");
     node_end();

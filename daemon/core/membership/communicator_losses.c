@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/net/goodbye.h"
-#include "core/net/health.h"
+#include "core/net/silence.h"
 #include "core/net/session.h"
 #include "epoch.h"
 #include "registry.h"
@@ -181,7 +181,7 @@ void td_communicator_rank_lost(struct td_core *core, struct td_communicator *c, 
 static void note_silence(const struct td_core *core, struct td_communicator *c, uint32_t node,
                          uint64_t told_ns)
 {
-    td_time unheard = td_health_unheard(core, node), delay = td_health_delay(core, node);
+    td_time unheard = td_silence_unheard(core, node), delay = td_silence_delay(core, node);
     c->lost_silent_ns = told_ns > unheard ? told_ns : unheard;
     if (delay > c->lost_silent_ns) /* its new daemon has just been heard */
         c->lost_silent_ns = delay;

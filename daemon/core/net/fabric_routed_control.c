@@ -17,8 +17,8 @@
 #include "fabric_routed_carry.h"
 #include "fabric_routed_control.h"
 #include "fabric_routed_losses.h"
-#include "health.h"
 #include "session.h"
+#include "silence.h"
 
 enum {
     NO_HOP = UINT16_MAX,
@@ -275,7 +275,7 @@ uint32_t td_routed_relay(struct td_core *core, uint32_t hop, struct td_message *
     uint32_t nodes = core->options.topology.nodes;
     if (!m->relay.is_relayed)
         return hop;
-    td_health_hear(core, &core->link[hop]);
+    td_silence_hear(core, &core->link[hop]);
     if (m->relay.origin >= nodes || m->relay.destination >= nodes ||
         m->relay.origin == m->relay.destination)
         return UINT32_MAX;

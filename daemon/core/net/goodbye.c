@@ -3,6 +3,7 @@
 
 #include "health.h"
 #include "session.h"
+#include "silence.h"
 
 /* ---- this daemon stops ---- */
 
@@ -75,8 +76,8 @@ void td_goodbye_link_up(struct td_core *core, uint32_t node, uint32_t minor)
 static bool is_heard(const struct td_core *core, uint32_t node)
 {
     const struct td_link *link = &core->link[node];
-    return td_link_is_open(link) && !link->relayed && !td_health_is_mute(core, node) &&
-           td_health_silence(core, node) == 0 && core->goodbyes->of[node].minor >= TD_MINOR_GOODBYE;
+    return td_link_is_open(link) && !link->relayed && !td_silence_is_mute(core, node) &&
+           td_silence_now(core, node) == 0 && core->goodbyes->of[node].minor >= TD_MINOR_GOODBYE;
 }
 
 void td_goodbye_link_down(struct td_core *core, uint32_t node, bool rejected)

@@ -8,6 +8,7 @@
 #include "health.h"
 #include "inflight.h"
 #include "session.h"
+#include "silence.h"
 
 static bool advance(struct td_core *core, struct td_task *task);
 
@@ -33,8 +34,8 @@ bool td_link_init(struct td_core *core)
 {
     const struct td_topology *t = &core->options.topology;
     struct td_lane *empty = new_lane(core);
-    core->health->silence = td_arena_alloc(core->arena, t->nodes * sizeof *core->health->silence);
-    bool good = empty != NULL && core->health->silence != NULL;
+    core->silences = td_arena_alloc(core->arena, t->nodes * sizeof *core->silences);
+    bool good = empty != NULL && core->silences != NULL;
     for (uint32_t n = 0; good && n < t->nodes; n++) {
         struct td_link *link = &core->link[n];
         *link = (struct td_link){.node = (uint16_t)n,
@@ -228,7 +229,7 @@ void td_link_packet(struct td_core *core, uint32_t node, const struct td_packet 
 {
     struct td_link *link = &core->link[node];
     const char *why = NULL;
-    td_health_hear(core, link);
+    td_silence_hear(core, link);
     bool next = td_session_is_next(core, link, packet);
     if (packet->session == link->session_in)
         take_counts(core, link, packet);
@@ -247,7 +248,7 @@ void td_link_packet(struct td_core *core, uint32_t node, const struct td_packet 
 
 void td_link_arriving(struct td_core *core, uint32_t node, const struct td_packet *packet)
 {
-    td_health_hear(core, &core->link[node]);
+    td_silence_hear(core, &core->link[node]);
     if (core->fabric->origin(core, node, packet) != UINT32_MAX)
         td_core_notices.arriving(core, packet);
 }

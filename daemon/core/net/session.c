@@ -21,6 +21,7 @@
 #include "goodbye.h"
 #include "health.h"
 #include "session.h"
+#include "silence.h"
 
 enum {
     TREE_UNTOLD_MAX = 32, /* tree messages received before that is said for its own sake */
@@ -492,10 +493,10 @@ static bool adopts(struct td_core *core, struct td_link *link, uint32_t session,
 bool td_session_message(struct td_core *core, uint32_t node, const struct td_message *m)
 {
     struct td_link *link = &core->link[node];
-    td_health_hear(core, link);
+    td_silence_hear(core, link);
     if (m->kind == TD_MESSAGE_RESUME) {
         if (m->u.resume.reply_requested)
-            td_health_asked(core, link);
+            td_silence_asked(core, link);
         take_resume(core, link, m);
         return false;
     }
@@ -596,7 +597,7 @@ void td_session_reachable(struct td_core *core, struct td_link *link)
     td_session_transition(link, TD_SESSION_RESET);
     link->violated = false;
     link->expires_at = TD_TIME_NEVER;
-    td_health_hear(core, link);
+    td_silence_hear(core, link);
     link->text[0] = '\0';
     td_session_ask(core, link);
     td_core_notices.node_back(core, link->node);
@@ -628,7 +629,7 @@ void td_session_up(struct td_core *core, uint32_t node, uint64_t incarnation)
     td_session_transition(link, TD_SESSION_RESET);
     link->violated = link->lane->expected = false;
     link->daemon = (uint32_t)incarnation;
-    td_health_hear_up(core, link);
+    td_silence_hear_up(core, link);
     link->lane->since = core->now;
     if (link->text[0])
         link->text[0] = '\0';

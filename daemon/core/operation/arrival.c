@@ -6,7 +6,7 @@
 
 #include "core/membership/endings.h"
 #include "core/membership/waits.h"
-#include "core/net/health.h"
+#include "core/net/silence.h"
 #include "gate.h"
 #include "model/plan_call.h"
 #include "recording.h"
@@ -516,8 +516,8 @@ void td_arrival_request(struct td_core *core, struct td_client *client, const st
 void td_arrival_delayed(struct td_core *core, struct td_operation *o, uint32_t from,
                         uint32_t silent_node, uint64_t silent_ns)
 {
-    td_time beat = (td_time)core->settings.heartbeat_ns, own = td_health_delay(core, core->node),
-            delay = td_health_delay(core, from);
+    td_time beat = (td_time)core->settings.heartbeat_ns, own = td_silence_delay(core, core->node),
+            delay = td_silence_delay(core, from);
     bool told = silent_node > 0 && silent_node <= core->options.topology.nodes;
     o->silent_node = told ? silent_node : 0;
     o->silent_ns = told ? silent_ns : 0;
@@ -597,8 +597,8 @@ static void charge_absent(struct td_core *core, struct td_operation *o, uint32_t
     struct td_communicator *c = o->communicator;
     uint32_t slot = 0, local = 0;
     td_group_locate(&c->group, rank, &slot, &local);
-    td_time unheard = td_health_unheard(core, c->group.node[slot]),
-            delay = td_health_delay(core, c->group.node[slot]);
+    td_time unheard = td_silence_unheard(core, c->group.node[slot]),
+            delay = td_silence_delay(core, c->group.node[slot]);
     if (delay > unheard) /* another daemon of the node has just been heard */
         unheard = delay;
     uint32_t silent = c->group.node[slot] + 1;

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* silence: which nodes are silent, and for how long they were. A node is silent if no message of it
+ * has come although heartbeats were due, or if its link is down. The time is charged to the node
+ * (operation/arrival.h), and the flight recorder and the log are told.
+ * Owns: the silences of a core, in its arena. Borrows: links. Pure: no I/O, clock, or globals. */
+#ifndef TD_CORE_NET_SILENCE_H
+#define TD_CORE_NET_SILENCE_H
+
+#include "link.h"
+
+/* struct td_silence: from, to: the latest silence of a node that has ended: no message of it came,
+ * although heartbeats were due, or its link was down. Both are 0 if it never was silent. lasts: the
+ * node is heard, but messages that it sent in the silence may still be on their way; `to` moves on.
+ * since: the begin of the one that is recorded (`silent` of its link) and goes on. */
+struct td_silence {
+    td_time from, to, since;
+    bool lasts;
+    bool noted; /* that one is in the log */
+};
+
+/* td_silence_now returns how long a node with a link has been silent, or 0 if no message of it
+ * is missing: heartbeats come to parent and children in the node tree. Others are asked after half
+ * of td_health_patience if something here depends on them. */
+td_time td_silence_now(const struct td_core *core, uint32_t node);
+/* td_silence_is_mute returns true if there is a connection to a node, and nothing has come from the
+ * node since it was made. td_silence_print_mute says so, and why that may be. */
+bool td_silence_is_mute(const struct td_core *core, uint32_t node);
+void td_silence_print_mute(const struct td_core *core, char *text, size_t bytes);
+/* td_silence_hear notes that a message has come from a node: a silence of it ends.
+ * td_silence_hear_up notes that the link to it is up. */
+void td_silence_hear(struct td_core *core, struct td_link *link);
+void td_silence_hear_up(struct td_core *core, struct td_link *link);
+/* td_silence_deliver notes that a tree message of a node is taken whose turn it is: what the node
+ * sent before, in a silence, has come. td_silence_asked notes that a node asks where its session
+ * goes on: it keeps back what it has to send until it knows. */
+void td_silence_deliver(struct td_core *core, struct td_link *link, const struct td_message *m);
+void td_silence_asked(struct td_core *core, struct td_link *link);
+/* td_silence_delay returns for how long, until now, a silence of a node that has just ended has
+ * kept its messages from coming, or 0. For this node it is the time in which its daemon did not
+ * run. */
+td_time td_silence_delay(const struct td_core *core, uint32_t node);
+/* td_silence_unheard returns for how long a node has not been heard that is silent or not connected
+ * now; 0: it is heard, or nothing here has needed a connection to it. */
+td_time td_silence_unheard(const struct td_core *core, uint32_t node);
+/* td_silence_tell records that a node is silent, once, and tells the log when that has lasted for
+ * long. */
+void td_silence_tell(struct td_core *core, struct td_link *link);
+
+#endif
