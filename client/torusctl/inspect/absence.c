@@ -6,34 +6,22 @@
 
 #include "inspect.h"
 
-#define SHORT_NS 1000000000LL /* a node that was heard in this time is not called silent */
-
-/* find returns the row of a list whose integer `key` is `value`, or NULL. */
-static const json_t *find(const json_t *list, const char *key, json_int_t value)
-{
-    for (size_t i = 0; i < json_array_size(list); i++)
-        if (json_object_get(json_array_get(list, i), key) &&
-            ins_number(json_array_get(list, i), key) == value)
-            return json_array_get(list, i);
-    return NULL;
-}
-
 bool ins_absent_is_unknown(const json_t *silent, const json_t *absent)
 {
     bool heard = strcmp(ins_string(absent, "node_state"), "up") == 0;
     return !ins_number(absent, "pid") &&
-           (!heard || find(silent, "node", ins_number(absent, "node")) != NULL);
+           (!heard || ins_find(silent, "node", ins_number(absent, "node")) != NULL);
 }
 
 /* is_unknown returns true if the node of a missing rank does not answer. The daemons describe only
  * some of many missing ranks: the node of another one answers if it lists the rank's process. */
 static bool is_unknown(const json_t *operation, const json_t *silent, json_int_t rank)
 {
-    const json_t *absent = find(json_object_get(operation, "absent"), "rank", rank);
+    const json_t *absent = ins_find(json_object_get(operation, "absent"), "rank", rank);
     if (absent)
         return ins_absent_is_unknown(silent, absent);
     return json_array_size(silent) > 0 &&
-           !find(json_object_get(operation, "processes"), "rank", rank);
+           !ins_find(json_object_get(operation, "processes"), "rank", rank);
 }
 
 /* select_ranks returns the missing ranks that are unknown, or those that are not. */
@@ -54,12 +42,12 @@ json_t *ins_unknown_ranks(const json_t *operation, const json_t *silent)
     return select_ranks(operation, silent, true);
 }
 
-static void add_once(json_t *list, json_t *node)
+/* add_once adds the node of a row to a list. */
+static void add_once(json_t *nodes, const json_t *row)
 {
-    for (size_t i = 0; i < json_array_size(list); i++)
-        if (json_equal(json_array_get(list, i), node))
-            return;
-    json_array_append(list, node);
+    json_t *node = json_object_get(row, "node");
+    if (!ins_has(nodes, node))
+        json_array_append(nodes, node);
 }
 
 /* nodes_of returns the nodes where unknown ranks are: all silent ones, if a rank is not described.
@@ -68,12 +56,12 @@ static json_t *nodes_of(const json_t *operation, const json_t *unknown, const js
 {
     json_t *nodes = json_array();
     for (size_t i = 0; i < json_array_size(unknown); i++) {
-        const json_t *absent = find(json_object_get(operation, "absent"), "rank",
-                                    json_integer_value(json_array_get(unknown, i)));
+        const json_t *absent = ins_find(json_object_get(operation, "absent"), "rank",
+                                        json_integer_value(json_array_get(unknown, i)));
         for (size_t k = 0; !absent && k < json_array_size(silent); k++)
-            add_once(nodes, json_object_get(json_array_get(silent, k), "node"));
+            add_once(nodes, json_array_get(silent, k));
         if (absent)
-            add_once(nodes, json_object_get(absent, "node"));
+            add_once(nodes, absent);
     }
     return nodes;
 }
@@ -83,7 +71,7 @@ static void tell_nodes(char *text, size_t bytes, const json_t *nodes, const json
                        const json_t *silent, const json_t *peers)
 {
     json_int_t node = json_integer_value(json_array_get(nodes, 0));
-    const json_t *s = find(silent, "node", node);
+    const json_t *s = ins_find(silent, "node", node);
     json_int_t ns = ins_number(s, "silent_ns");
     char name[INS_NODE_NAME_BYTES], list[100], age[32], since[60] = "does not answer";
     if (json_array_size(nodes) > 1) {
@@ -92,11 +80,11 @@ static void tell_nodes(char *text, size_t bytes, const json_t *nodes, const json
         return;
     }
     if (!s) /* this node alone was asked, and has lost the connection */
-        ns = ins_number(find(json_object_get(operation, "absent"), "node", node), "silent_ns");
+        ns = ins_number(ins_find(json_object_get(operation, "absent"), "node", node), "silent_ns");
     ins_duration(age, sizeof age, ns);
     if (json_is_true(json_object_get(s, "stopped")))
         snprintf(since, sizeof since, "was stopped by its operator");
-    else if (ns >= SHORT_NS)
+    else if (ns >= INS_SHORT_NS)
         snprintf(since, sizeof since, "has been silent for %s", age);
     snprintf(text, bytes, "%s %s", ins_node_name(name, sizeof name, peers, node), since);
 }

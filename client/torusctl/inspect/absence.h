@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#define INS_SHORT_NS 1000000000LL /* a node that was heard in this time is not called silent */
+
 /* ins_absent_is_unknown returns true if the node of a missing rank, a row of "absent" of an
  * operation, does not answer or is down, so that nobody knows whether the rank has called. silent
  * [{node}]: the nodes that have not answered. */

@@ -60,6 +60,24 @@ const char *ins_string(const json_t *object, const char *key)
     return text ? text : "";
 }
 
+json_t *ins_find(const json_t *list, const char *key, json_int_t value)
+{
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *found = json_object_get(json_array_get(list, i), key);
+        if (found && json_integer_value(found) == value)
+            return json_array_get(list, i);
+    }
+    return NULL;
+}
+
+bool ins_has(const json_t *list, const json_t *value)
+{
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (json_equal(json_array_get(list, i), value))
+            return true;
+    return false;
+}
+
 void ins_print(const json_t *all)
 {
     json_dumpf(all, stdout, JSON_INDENT(2));
@@ -69,10 +87,7 @@ void ins_print(const json_t *all)
 json_t *ins_host(const json_t *peers, json_int_t node)
 {
     char host[INS_HOST_BYTES] = "";
-    const json_t *peer = NULL;
-    for (size_t i = 0; i < json_array_size(peers) && !peer; i++)
-        if (ins_number(json_array_get(peers, i), "node") == node)
-            peer = json_array_get(peers, i);
+    const json_t *peer = ins_find(peers, "node", node);
     const char *endpoint = ins_string(peer ? peer : json_array_get(peers, 0), "endpoint");
     const char *colon = strrchr(endpoint, ':');
     if (strncmp(endpoint, "tcp://", 6) == 0 && colon > endpoint + 6) {

@@ -24,6 +24,10 @@ json_t *ins_ranks(const struct td_bitmap *set, uint32_t size, bool value);
 /* ins_number returns the integer with this key, 0 without it; ins_string the string, or "". */
 json_int_t ins_number(const json_t *object, const char *key);
 const char *ins_string(const json_t *object, const char *key);
+/* ins_find returns the object of a list whose integer `key` is `value`, or NULL; the list owns it.
+ * ins_has returns true if a list has an equal value. */
+json_t *ins_find(const json_t *list, const char *key, json_int_t value);
+bool ins_has(const json_t *list, const json_t *value);
 /* ins_print prints an object as JSON, and a newline. */
 void ins_print(const json_t *all);
 

@@ -10,10 +10,7 @@
 /* may_have returns true if a list of nodes has a node. An empty list tells nothing. */
 static bool may_have(const json_t *list, const json_t *node)
 {
-    const json_t *other = NULL;
-    size_t i = 0;
-    json_array_foreach(list, i, other) if (json_equal(other, node)) return true;
-    return json_array_size(list) == 0;
+    return json_array_size(list) == 0 || ins_has(list, node);
 }
 
 /* suspects returns the silent nodes that may have ranks that a job misses: the nodes of its group,

@@ -17,14 +17,6 @@ static bool is_named(const json_t *record, json_int_t node)
     return strstr(ins_string(record, "text"), name) != NULL;
 }
 
-static bool has(const json_t *list, json_int_t node)
-{
-    const json_t *row = NULL;
-    size_t i = 0;
-    json_array_foreach(list, i, row) if (ins_number(row, "node") == node) return true;
-    return false;
-}
-
 json_t *ins_lost_nodes(const json_t *record, const json_t *peers)
 {
     json_t *nodes = json_array();
@@ -101,7 +93,8 @@ void ins_lost_print(const json_t *record)
     json_array_foreach(nodes, i, row)
     {
         json_int_t node = ins_number(row, "node");
-        if (*ins_string(row, "host") && !has(restarted, node) && !has(named, node))
+        if (*ins_string(row, "host") && !ins_find(restarted, "node", node) &&
+            !ins_find(named, "node", node))
             printf("  node %lld is host %.100s\n", (long long)node, ins_string(row, "host"));
     }
 }

@@ -27,14 +27,6 @@ static size_t turn(const json_t *rows, size_t at)
     return count;
 }
 
-static bool has(const json_t *list, const json_t *value)
-{
-    for (size_t i = 0; i < json_array_size(list); i++)
-        if (json_equal(json_array_get(list, i), value))
-            return true;
-    return false;
-}
-
 /* join adds the ranks that another node knows of to the row of a job. A node that does not keep the
  * list of jobs knows its own ranks only. */
 static void join(json_t *known, const json_t *row)
@@ -42,7 +34,7 @@ static void join(json_t *known, const json_t *row)
     json_t *missing = json_object_get(known, "missing");
     const json_t *there = json_object_get(row, "missing");
     for (size_t i = json_array_size(missing); i-- > 0;)
-        if (!has(there, json_array_get(missing, i)))
+        if (!ins_has(there, json_array_get(missing, i)))
             json_array_remove(missing, i);
     json_int_t found = ins_number(known, "size") - (json_int_t)json_array_size(missing);
     if (ins_number(row, "joined") > found)
@@ -260,15 +252,6 @@ static bool has_record(const json_t *rows, json_int_t node, json_int_t instance)
     return false;
 }
 
-/* row_of returns the object of a list whose integer `key` is a node, or NULL. */
-static const json_t *row_of(const json_t *list, const char *key, json_int_t node)
-{
-    for (size_t i = 0; i < json_array_size(list); i++)
-        if (ins_number(json_array_get(list, i), key) == node)
-            return json_array_get(list, i);
-    return NULL;
-}
-
 json_t *ins_merge_without(const json_t *record, const json_t *rows, const json_t *silent,
                           const json_t *daemons)
 {
@@ -277,14 +260,14 @@ json_t *ins_merge_without(const json_t *record, const json_t *rows, const json_t
     json_array_foreach(json_object_get(record, "nodes"), i, n)
     {
         json_int_t node = json_integer_value(n);
-        const json_t *daemon = row_of(daemons, "at", node);
+        const json_t *daemon = ins_find(daemons, "at", node);
         json_int_t age = ins_number(daemon, "age_ns");
         bool restarted = daemon && age < ins_number(record, "formed_ns");
         if (has_record(rows, node, ins_number(record, "instance")))
             continue;
-        const char *reason = row_of(silent, "node", node) ? "silent"
-                             : restarted                  ? "restarted"
-                                                          : "replaced";
+        const char *reason = ins_find(silent, "node", node) ? "silent"
+                             : restarted                    ? "restarted"
+                                                            : "replaced";
         json_array_append_new(without, json_pack("{s:O s:s s:I}", "node", n, "reason", reason,
                                                  "age_ns", restarted ? age : (json_int_t)0));
     }

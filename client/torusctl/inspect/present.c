@@ -20,15 +20,6 @@ static int older(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* is_in returns true if a rank is in a list. */
-static bool is_in(const json_t *list, json_int_t rank)
-{
-    for (size_t i = 0; i < json_array_size(list); i++)
-        if (json_integer_value(json_array_get(list, i)) == rank)
-            return true;
-    return false;
-}
-
 void ins_add_processes(json_t *operations, const json_t *clients)
 {
     json_t *o = NULL, *c = NULL;
@@ -43,12 +34,11 @@ void ins_add_processes(json_t *operations, const json_t *clients)
                 !json_equal(json_object_get(c, "seat"), json_object_get(o, "group")) ||
                 json_integer_value(rank) < 0 || json_is_true(json_object_get(c, "joining")))
                 continue;
-            json_array_append_new(
-                processes,
-                json_pack("{s:O s:O s:O s:b s:O}", "rank", rank, "pid", json_object_get(c, "pid"),
-                          "program", json_object_get(c, "program"), "arrived",
-                          is_in(json_object_get(o, "arrived"), json_integer_value(rank)), "node",
-                          json_object_get(c, "node")));
+            json_array_append_new(processes, json_pack("{s:O s:O s:O s:b s:O}", "rank", rank, "pid",
+                                                       json_object_get(c, "pid"), "program",
+                                                       json_object_get(c, "program"), "arrived",
+                                                       ins_has(json_object_get(o, "arrived"), rank),
+                                                       "node", json_object_get(c, "node")));
         }
         json_object_set_new(o, "processes", processes);
     }

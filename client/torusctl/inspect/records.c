@@ -42,15 +42,6 @@ static json_t *row_json(const struct td_status_row *row)
 
 /* ---- sums ---- */
 
-/* find returns the object of a list whose integer `key` is `value`, or NULL. */
-static json_t *find(const json_t *list, const char *key, json_int_t value)
-{
-    for (size_t i = 0; i < json_array_size(list); i++)
-        if (ins_number(json_array_get(list, i), key) == value)
-            return json_array_get(list, i);
-    return NULL;
-}
-
 static void add(json_t *to, const json_t *row, const char *key)
 {
     json_object_set_new(to, key, json_integer(ins_number(to, key) + ins_number(row, key)));
@@ -125,7 +116,7 @@ static void sum_up(json_t *record, const json_t *rows)
     json_int_t calls = 0, waited = 0;
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const json_t *row = json_array_get(rows, i);
-        json_t *rank = find(ranks, "rank", ins_number(row, "rank"));
+        json_t *rank = ins_find(ranks, "rank", ins_number(row, "rank"));
         if (!json_object_get(row, "kind") || is_place(row) ||
             ins_number(row, "instance") != ins_number(record, "instance"))
             continue;
@@ -162,7 +153,7 @@ static void add_silences(json_t *record, const json_t *rows)
     json_array_foreach(rows, i, row)
     {
         json_int_t node = ins_number(row, "silent_node") - 1;
-        json_t *to = find(nodes, "node", node);
+        json_t *to = ins_find(nodes, "node", node);
         if (node < 0 || ins_number(row, "instance") != ins_number(record, "instance"))
             continue;
         if (!to) {
@@ -191,7 +182,7 @@ struct naming {
 static void name_rank(struct naming *n, json_int_t rank)
 {
     const json_t *row = place_of(n->rows, n->instance, rank);
-    if (!row || find(n->named, "rank", rank))
+    if (!row || ins_find(n->named, "rank", rank))
         return;
     json_array_append_new(n->named, json_pack("{s:I s:O s:o s:O}", "rank", rank, "node",
                                               json_object_get(row, "node"), "host",
@@ -328,8 +319,8 @@ static void fill(struct ins_machine *m, json_t *record, const struct facts *f)
     add_without(m, record, f->rows);
 }
 
-/* choose returns the record of the job of that name (NULL: of any) that formed or began to form
- * last, with the job that forms as "forming", or null; NULL: there is none. */
+/* choose returns the record of a job of that name (NULL: of any name), or NULL: the job that formed
+ * last or began to form last. "forming" of the record is the job that still forms, or null. */
 static json_t *choose(struct ins_machine *m, const struct facts *f, const char *job)
 {
     json_t *record = latest(f->rows, job), *forming = ins_forming_latest(f->forming, job);

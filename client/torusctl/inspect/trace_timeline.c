@@ -16,7 +16,6 @@
 /* A rank that has given its daemon up is known to be gone in this time after the daemon runs again.
  */
 #define GIVEN_UP_NS 1000000000LL
-#define SHORT_NS 1000000000LL
 #define SILENCE_NS 10000000LL /* shorter waits are not told as those for a silent node */
 
 /* struct maker: a timeline that is being made. */
@@ -125,20 +124,12 @@ static bool is_wanted(const struct maker *k, const json_t *operation, int64_t ze
            ins_is_operation_of(operation, s->job, (json_int_t)s->world);
 }
 
-/* find_silent returns the row of a node that has not answered, or NULL. */
-static const json_t *find_silent(const struct maker *k, json_int_t node)
-{
-    for (size_t i = 0; i < json_array_size(k->s->silent); i++)
-        if (ins_number(json_array_get(k->s->silent, i), "node") == node)
-            return json_array_get(k->s->silent, i);
-    return NULL;
-}
-
 /* silence_of_absent returns how long ago the node of a missing rank was heard, 0: not known. */
 static json_int_t silence_of_absent(const struct maker *k, const json_t *absent)
 {
     json_int_t ns = ins_number(absent, "silent_ns");
-    return ns ? ns : ins_number(find_silent(k, ins_number(absent, "node")), "silent_ns");
+    return ns ? ns
+              : ins_number(ins_find(k->s->silent, "node", ins_number(absent, "node")), "silent_ns");
 }
 
 /* ---- calls of ranks ---- */
@@ -178,7 +169,7 @@ static struct silence silence_now(const struct maker *k, event call, int64_t end
         s.node = (uint32_t)ins_number(row, "node");
         least = ns < least ? ns : least;
     }
-    if (json_array_size(absent) == 0 || least < SHORT_NS)
+    if (json_array_size(absent) == 0 || least < INS_SHORT_NS)
         return s;
     s.begin = end - least > call->since ? end - least : call->since;
     s.goes_on = true;
@@ -282,8 +273,8 @@ static const char *ending_of(event over, bool given_up)
     return "";
 }
 
-/* is_read_late returns true if a call is the first one of its rank that was read after a pause of
- * the daemon: nobody knows when in the pause the rank has called. */
+/* is_read_late returns true if a call is the first one of its rank that the daemon has read after a
+ * pause. The rank may have called at any time in the pause. */
 static bool is_read_late(const struct maker *k, event call)
 {
     for (event e = call;
@@ -586,7 +577,7 @@ static void put(struct maker *k, event e)
 static void name_absent(const struct maker *k, const json_t *row, json_int_t operation, char *text,
                         size_t bytes)
 {
-    const json_t *silent = find_silent(k, ins_number(row, "node"));
+    const json_t *silent = ins_find(k->s->silent, "node", ins_number(row, "node"));
     char node[INS_NODE_NAME_BYTES], time[32], since[48] = "does not answer";
     json_int_t ns = silence_of_absent(k, row), rank = ins_number(row, "job_rank");
     if (!ins_absent_is_unknown(k->s->silent, row)) {
@@ -595,7 +586,7 @@ static void name_absent(const struct maker *k, const json_t *row, json_int_t ope
         return;
     }
     ins_duration(time, sizeof time, ns);
-    if (ns >= SHORT_NS) /* else another node hears it */
+    if (ns >= INS_SHORT_NS) /* else another node hears it */
         snprintf(since, sizeof since, "has been silent for %s", time);
     if (json_is_true(json_object_get(silent, "stopped")))
         snprintf(since, sizeof since, "was stopped by its operator");

@@ -30,16 +30,6 @@ static bool is(const json_t *object, const char *key, const char *value)
     return strcmp(ins_string(object, key), value) == 0;
 }
 
-/* find returns the object of a list whose integer `key` is `value`, or NULL. */
-static const json_t *find(const json_t *list, const char *key, json_int_t value)
-{
-    for (size_t i = 0; i < json_array_size(list); i++)
-        if (json_object_get(json_array_get(list, i), key) &&
-            ins_number(json_array_get(list, i), key) == value)
-            return json_array_get(list, i);
-    return NULL;
-}
-
 static json_t *host_of(const struct judge *j, json_int_t node)
 {
     return ins_host(j->peers, node);
@@ -81,7 +71,7 @@ static void judge_absent(const struct judge *j, json_t *operation, json_t *cause
     size_t i = 0;
     json_array_foreach(list, i, a)
     {
-        const json_t *silent = find(j->m->silent, "node", ins_number(a, "node"));
+        const json_t *silent = ins_find(j->m->silent, "node", ins_number(a, "node"));
         json_object_set_new(a, "cause", json_string(cause_of(j, a)));
         if (ins_number(a, "since_ns") == 0)
             json_object_del(a, "since_ns");
@@ -106,16 +96,16 @@ static bool may_have_node(const struct judge *j, const json_t *operation, json_i
 {
     size_t ranks = json_array_size(json_object_get(operation, "arrived")) +
                    json_array_size(json_object_get(operation, "missing"));
-    return find(j->m->silent, "node", node) &&
+    return ins_find(j->m->silent, "node", node) &&
            json_array_size(json_object_get(operation, "processes")) < ranks;
 }
 
 static bool has_node(const struct judge *j, const json_t *operation, json_int_t node)
 {
     return may_have_node(j, operation, node) ||
-           find(json_object_get(operation, "processes"), "node", node) ||
-           find(json_object_get(operation, "absent"), "node", node) ||
-           find(json_object_get(operation, "waits"), "waits_for", node);
+           ins_find(json_object_get(operation, "processes"), "node", node) ||
+           ins_find(json_object_get(operation, "absent"), "node", node) ||
+           ins_find(json_object_get(operation, "waits"), "waits_for", node);
 }
 
 /* concerns returns true if a link joins two nodes of an operation. */
@@ -208,9 +198,9 @@ static void add_slow(json_t *causes, json_t *c)
  * `ns`. What is sent to a daemon that has stopped stays in flight, too. */
 static bool is_heard(const struct judge *j, json_int_t node, json_int_t ns)
 {
-    const json_t *peer = find(j->peers, "node", node);
+    const json_t *peer = ins_find(j->peers, "node", node);
     json_int_t silent = peer ? ins_number(peer, "silent_ns") : 0;
-    return !find(j->m->silent, "node", node) ||
+    return !ins_find(j->m->silent, "node", node) ||
            (peer && is(peer, "state", "up") && silent < j->quiet_ns && 2 * silent < ns);
 }
 
@@ -321,7 +311,7 @@ static void judge_slow(const struct judge *j, const json_t *operation, json_t *c
 /* names returns true if a cause of a list is a link from or to a node. */
 static bool names(const json_t *causes, json_int_t node)
 {
-    return find(causes, "from", node) || find(causes, "to", node);
+    return ins_find(causes, "from", node) || ins_find(causes, "to", node);
 }
 
 /* judge_silent adds the nodes without an answer that others wait for, unless the link to them
@@ -334,7 +324,7 @@ static void judge_silent(const struct judge *j, const json_t *operation, bool pe
         const json_t *s = json_array_get(j->m->silent, i);
         json_int_t node = ins_number(s, "node");
         bool awaited =
-            find(waits, "waits_for", node) || (perhaps && may_have_node(j, operation, node));
+            ins_find(waits, "waits_for", node) || (perhaps && may_have_node(j, operation, node));
         if (awaited && !names(causes, node))
             json_array_append_new(causes, json_pack("{s:s s:I s:o s:I}", "cause", "silent_node",
                                                     "node", node, "host", host_of(j, node),
