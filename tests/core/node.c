@@ -131,6 +131,27 @@ void node_pass(struct td_communicator *c, uint64_t ns)
     node_run();
 }
 
+void node_step(const struct td_event *event)
+{
+    td_core_step(node.core, node.core->now, event, &node.actions);
+    node_run();
+}
+
+void node_hear(uint32_t mask, uint64_t ns)
+{
+    const struct td_message m = {.kind = TD_MESSAGE_HEARTBEAT};
+    for (td_time until = node.core->now + ns; node.core->now < until;) {
+        node.core->now += 200000000;
+        for (uint32_t n = 0; n < node.core->options.topology.nodes; n++) {
+            struct td_message heartbeat = m;
+            if (mask >> n & 1)
+                node_step(&(struct td_event){.kind = TD_EVENT_TREE_MESSAGE,
+                                             .u.tree = {.node = n, .message = &heartbeat}});
+        }
+        node_step(&(struct td_event){.kind = TD_EVENT_WAKE});
+    }
+}
+
 void node_message(uint32_t from, const struct td_message *message)
 {
     td_core_notices.message(node.core, from, message);

@@ -61,6 +61,11 @@ void node_forget(void);
 /* node_pass advances time, runs the timers of `c` (NULL: of joins and jobs only), and calls
  * node_run. */
 void node_pass(struct td_communicator *c, uint64_t ns);
+/* node_step passes an event to the core now, and runs the work list. */
+void node_step(const struct td_event *event);
+/* node_hear passes time in steps of 0.2 s, in which heartbeats come from the nodes of a mask and
+ * this daemon runs. */
+void node_hear(uint32_t mask, uint64_t ns);
 /* node_message passes a message from a node to the core, and runs the work list. */
 void node_message(uint32_t from, const struct td_message *message);
 /* node_sent_to returns the first recorded message of a kind to a node, or NULL. node_held returns

@@ -15,21 +15,16 @@
 enum { HERE = 1, FAR = 0, DAEMON = 77 };
 static const uint64_t SECOND = 1000000000;
 
-static void step(const struct td_event *event)
-{
-    td_core_step(node.core, node.core->now, event, &node.actions);
-    node_run();
-}
-
 static void up(uint64_t incarnation, uint32_t minor)
 {
-    step(&(struct td_event){.kind = TD_EVENT_LINK_UP,
-                            .u.link = {.node = FAR, .incarnation = incarnation, .minor = minor}});
+    node_step(
+        &(struct td_event){.kind = TD_EVENT_LINK_UP,
+                           .u.link = {.node = FAR, .incarnation = incarnation, .minor = minor}});
 }
 
 static void down(const char *text, bool refused, bool rejected)
 {
-    step(&(struct td_event){
+    node_step(&(struct td_event){
         .kind = TD_EVENT_LINK_DOWN,
         .u.link = {.node = FAR, .text = text, .refused = refused, .rejected = rejected}});
 }
@@ -37,14 +32,7 @@ static void down(const char *text, bool refused, bool rejected)
 /* pass passes time, in which heartbeats come from the far node if it `speaks`. */
 static void pass(uint64_t ns, bool speaks)
 {
-    struct td_message m = {.kind = TD_MESSAGE_HEARTBEAT};
-    for (td_time until = node.core->now + ns; node.core->now < until;) {
-        node.core->now += SECOND / 5;
-        if (speaks)
-            step(&(struct td_event){.kind = TD_EVENT_TREE_MESSAGE,
-                                    .u.tree = {.node = FAR, .message = &m}});
-        step(&(struct td_event){.kind = TD_EVENT_WAKE});
-    }
+    node_hear(speaks ? 1u << FAR : 0, ns);
 }
 
 static void begin(uint32_t minor, bool speaks)

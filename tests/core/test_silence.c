@@ -5,7 +5,7 @@
 
 #include "core/core.h"
 #include "core/membership/waits.h"
-#include "core/net/health.h"
+#include "core/net/silence.h"
 #include "core/net/link.h"
 #include "core/recorder.h"
 
@@ -13,26 +13,6 @@ enum { NODES = 3 };
 static const uint64_t SECOND = 1000000000;
 
 static struct td_communicator *c;
-
-static void step(const struct td_event *event)
-{
-    td_core_step(node.core, node.core->now, event, &node.actions);
-    node_run();
-}
-
-/* hear passes time in which heartbeats come from the nodes of a mask, and this daemon runs. */
-static void hear(uint32_t nodes, uint64_t ns)
-{
-    struct td_message m = {.kind = TD_MESSAGE_HEARTBEAT};
-    for (td_time until = node.core->now + ns; node.core->now < until;) {
-        node.core->now += SECOND / 5;
-        for (uint32_t n = 0; n < NODES; n++)
-            if (nodes >> n & 1)
-                step(&(struct td_event){.kind = TD_EVENT_TREE_MESSAGE,
-                                        .u.tree = {.node = n, .message = &m}});
-        step(&(struct td_event){.kind = TD_EVENT_WAKE});
-    }
-}
 
 static void record_events(struct td_settings *s)
 {
@@ -45,13 +25,13 @@ static void begin_with(uint32_t at, uint32_t nodes)
     node_begin("3", at, record_events);
     for (uint32_t n = 0; n < NODES; n++)
         if (n != at && (nodes >> n & 1))
-            step(&(struct td_event){.kind = TD_EVENT_LINK_UP,
-                                    .u.link = {.node = n, .incarnation = n + 1}});
+            node_step(&(struct td_event){.kind = TD_EVENT_LINK_UP,
+                                         .u.link = {.node = n, .incarnation = n + 1}});
     c = node_group(NODES);
     struct td_request q = {.kind = TD_REQUEST_HELLO, .id = 1};
-    step(&(struct td_event){.kind = TD_EVENT_CLIENT_REQUEST,
-                            .u.request = {.client = NODE_CLIENT, .request = &q}});
-    hear(nodes & ~(1u << at), 2 * SECOND);
+    node_step(&(struct td_event){.kind = TD_EVENT_CLIENT_REQUEST,
+                                 .u.request = {.client = NODE_CLIENT, .request = &q}});
+    node_hear(nodes & ~(1u << at), 2 * SECOND);
     node_forget();
 }
 
@@ -64,7 +44,8 @@ static void say(uint32_t from, struct td_message *m)
 {
     m->instance = c->instance;
     m->group = c->index;
-    step(&(struct td_event){.kind = TD_EVENT_TREE_MESSAGE, .u.tree = {.node = from, .message = m}});
+    node_step(
+        &(struct td_event){.kind = TD_EVENT_TREE_MESSAGE, .u.tree = {.node = from, .message = m}});
 }
 
 static void arrive(uint32_t from)
@@ -98,7 +79,7 @@ static void a_late_rank_of_a_node_that_is_heard_is_charged(void **state)
     begin(0);
     node_call(c, -1);
     arrive(1);
-    hear(6, 5 * SECOND);
+    node_hear(6, 5 * SECOND);
     arrive(2);
     expect_about(row(2, 0)->ns, 5 * SECOND);
     assert_null(row(2, 2 + 1));
@@ -115,8 +96,8 @@ static void the_silence_of_a_node_is_charged_to_the_node(void **state)
     begin(0);
     node_call(c, -1);
     arrive(1);
-    hear(6, 4 * SECOND);
-    hear(2, 3 * SECOND);
+    node_hear(6, 4 * SECOND);
+    node_hear(2, 3 * SECOND);
     arrive(2);
     expect_about(row(2, 0)->ns, 4 * SECOND);
     expect_about(row(2, 2 + 1)->ns, 3 * SECOND);
@@ -140,8 +121,8 @@ static void a_silence_that_is_over_excuses_nobody(void **state)
     begin(0);
     node_call(c, -1);
     arrive(1);
-    hear(2, 3 * SECOND);
-    hear(6, 5 * SECOND);
+    node_hear(2, 3 * SECOND);
+    node_hear(6, 5 * SECOND);
     arrive(2);
     expect_about(row(2, 0)->ns, 8 * SECOND);
     assert_null(row(2, 2 + 1));
@@ -154,10 +135,11 @@ static void a_link_that_was_down_counts_as_silence(void **state)
     begin(0);
     node_call(c, -1);
     arrive(1);
-    step(&(struct td_event){.kind = TD_EVENT_LINK_DOWN,
-                            .u.link = {.node = 2, .text = "connection reset"}});
-    hear(2, 3 * SECOND);
-    step(&(struct td_event){.kind = TD_EVENT_LINK_UP, .u.link = {.node = 2, .incarnation = 3}});
+    node_step(&(struct td_event){.kind = TD_EVENT_LINK_DOWN,
+                                 .u.link = {.node = 2, .text = "connection reset"}});
+    node_hear(2, 3 * SECOND);
+    node_step(
+        &(struct td_event){.kind = TD_EVENT_LINK_UP, .u.link = {.node = 2, .incarnation = 3}});
     arrive(2);
     expect_about(row(2, 2 + 1)->ns, 3 * SECOND);
     assert_null(row(2, 0));
@@ -166,8 +148,8 @@ static void a_link_that_was_down_counts_as_silence(void **state)
 
 static void lose_link(void)
 {
-    step(&(struct td_event){.kind = TD_EVENT_LINK_DOWN,
-                            .u.link = {.node = 2, .text = "connection reset"}});
+    node_step(&(struct td_event){.kind = TD_EVENT_LINK_DOWN,
+                                 .u.link = {.node = 2, .text = "connection reset"}});
 }
 
 /* After a cut the node connects first, and is heard while this one still connects: until then it
@@ -178,11 +160,12 @@ static void a_silence_lasts_until_the_link_is_up_in_both_directions(void **state
     begin(0);
     node_call(c, -1);
     arrive(1);
-    hear(2, 3 * SECOND);
+    node_hear(2, 3 * SECOND);
     lose_link();
-    hear(2, 3 * SECOND);
-    hear(6, 2 * SECOND);
-    step(&(struct td_event){.kind = TD_EVENT_LINK_UP, .u.link = {.node = 2, .incarnation = 3}});
+    node_hear(2, 3 * SECOND);
+    node_hear(6, 2 * SECOND);
+    node_step(
+        &(struct td_event){.kind = TD_EVENT_LINK_UP, .u.link = {.node = 2, .incarnation = 3}});
     arrive(2);
     expect_about(row(2, 2 + 1)->ns, 8 * SECOND);
     assert_null(row(2, 0));
@@ -197,9 +180,9 @@ static void ask(uint64_t ns)
         .session = 3,
         .u.resume = {.incarnation = 3, .first = 1, .first_packet = 1, .reply_requested = true}};
     for (td_time until = node.core->now + ns; node.core->now < until;) {
-        step(&(struct td_event){.kind = TD_EVENT_TREE_MESSAGE,
-                                .u.tree = {.node = 2, .message = &m}});
-        hear(6, SECOND / 5);
+        node_step(&(struct td_event){.kind = TD_EVENT_TREE_MESSAGE,
+                                     .u.tree = {.node = 2, .message = &m}});
+        node_hear(6, SECOND / 5);
     }
 }
 
@@ -210,7 +193,7 @@ static void a_silence_lasts_while_the_node_asks_where_to_go_on(void **state)
     begin(0);
     node_call(c, -1);
     arrive(1);
-    hear(2, 3 * SECOND);
+    node_hear(2, 3 * SECOND);
     ask(2 * SECOND);
     arrive(2);
     expect_about(row(2, 2 + 1)->ns, 5 * SECOND);
@@ -225,11 +208,11 @@ static void a_silence_lasts_until_a_message_comes(void **state)
     begin(0);
     node_call(c, -1);
     arrive(1);
-    hear(2, 3 * SECOND);
+    node_hear(2, 3 * SECOND);
     const struct td_packet packet = {.session = 3};
-    step(&(struct td_event){.kind = TD_EVENT_ARRIVING,
-                            .u.arriving = {.node = 2, .packet = &packet}});
-    hear(2, SECOND);
+    node_step(&(struct td_event){.kind = TD_EVENT_ARRIVING,
+                                 .u.arriving = {.node = 2, .packet = &packet}});
+    node_hear(2, SECOND);
     arrive(2);
     expect_about(row(2, 2 + 1)->ns, 4 * SECOND);
     assert_null(row(2, 0));
@@ -243,9 +226,9 @@ static void a_cut_that_is_over_excuses_nobody(void **state)
     begin(0);
     node_call(c, -1);
     arrive(1);
-    hear(2, 3 * SECOND);
+    node_hear(2, 3 * SECOND);
     ask(SECOND);
-    hear(6, 3 * SECOND);
+    node_hear(6, 3 * SECOND);
     arrive(2);
     expect_about(row(2, 0)->ns, 7 * SECOND);
     assert_null(row(2, 2 + 1));
@@ -258,9 +241,9 @@ static void a_connection_that_has_just_ended_is_no_silence(void **state)
     begin(0);
     node_call(c, (int64_t)(4 * SECOND));
     arrive(1);
-    hear(6, 4 * SECOND - SECOND / 5);
+    node_hear(6, 4 * SECOND - SECOND / 5);
     lose_link();
-    hear(2, SECOND);
+    node_hear(2, SECOND);
     assert_int_equal(node.reply.error, TD_ERR_TIMEOUT);
     assert_null(row(2, 2 + 1));
     expect_about(row(2, 0)->ns, 4 * SECOND);
@@ -280,7 +263,7 @@ static void a_node_charges_the_silence_that_the_release_tells(void **state)
     (void)state;
     begin(1);
     node_call(c, -1);
-    hear(1, 4 * SECOND);
+    node_hear(1, 4 * SECOND);
     release(2, 2 + 1, 3 * SECOND);
     expect_about(row(2, 2 + 1)->ns, 3 * SECOND);
     expect_about(row(2, 0)->ns, SECOND);
@@ -293,7 +276,7 @@ static void a_release_that_comes_late_is_charged_to_the_silence_of_its_sender(vo
     (void)state;
     begin(1);
     node_call(c, -1);
-    hear(4, 4 * SECOND);
+    node_hear(4, 4 * SECOND);
     release(2, 0, 0);
     expect_about(row(2, 0 + 1)->ns, 4 * SECOND);
     assert_null(row(2, 0));
@@ -305,7 +288,7 @@ static void a_node_that_does_not_exist_is_not_charged(void **state)
     (void)state;
     begin(1);
     node_call(c, -1);
-    hear(5, 4 * SECOND);
+    node_hear(5, 4 * SECOND);
     release(2, 1000, 3 * SECOND);
     expect_about(row(2, 0)->ns, 4 * SECOND);
     assert_null(row(2, 1000));
@@ -318,8 +301,8 @@ static void a_silence_without_end_is_charged_for_the_time_of_the_call(void **sta
     (void)state;
     begin(1);
     node_call(c, -1);
-    hear(5, 2 * SECOND);
-    hear(4, 3 * SECOND);
+    node_hear(5, 2 * SECOND);
+    node_hear(4, 3 * SECOND);
     release(2, 2 + 1, UINT64_MAX);
     expect_about(row(2, 2 + 1)->ns, 5 * SECOND);
     assert_null(row(2, 0));
@@ -348,7 +331,7 @@ static void a_failed_call_charges_the_silence_too(void **state)
     (void)state;
     begin(0);
     node_call(c, (int64_t)(4 * SECOND));
-    hear(2, 5 * SECOND);
+    node_hear(2, 5 * SECOND);
     assert_int_equal(node.reply.error, TD_ERR_TIMEOUT);
     expect_about(row(1, 0)->ns, 2 * SECOND);
     expect_about(row(2, 2 + 1)->ns, 2 * SECOND);
@@ -364,7 +347,7 @@ static void the_verdict_tells_of_the_silence(void **state)
     begin(0);
     node_call(c, (int64_t)(4 * SECOND));
     arrive(1);
-    hear(2, 5 * SECOND);
+    node_hear(2, 5 * SECOND);
     const struct td_message *m = node_sent_to(1, TD_MESSAGE_VERDICT);
     assert_non_null(m);
     assert_int_equal(m->u.verdict.silent_node, 2 + 1);
@@ -392,7 +375,7 @@ static void a_failed_call_charges_the_silence_that_the_verdict_tells(void **stat
     (void)state;
     begin_with(1, 1);
     node_call(c, -1);
-    hear(1, 4 * SECOND);
+    node_hear(1, 4 * SECOND);
     verdict(2 + 1, 3 * SECOND);
     expect_about(row(2, 2 + 1)->ns, 3 * SECOND);
     expect_about(row(2, 0)->ns, SECOND);
@@ -405,7 +388,7 @@ static void a_failed_call_charges_the_rank_of_a_node_that_was_not_silent(void **
     for (uint32_t told = 0; told <= 1000; told += 1000) { /* none, or one that does not exist */
         begin_with(1, 1);
         node_call(c, -1);
-        hear(1, 4 * SECOND);
+        node_hear(1, 4 * SECOND);
         verdict(told, 3 * SECOND);
         expect_about(row(2, 0)->ns, 4 * SECOND);
         assert_null(row(2, 2 + 1));
@@ -418,13 +401,14 @@ static void a_connection_that_was_not_needed_before_ends_no_silence(void **state
 {
     (void)state;
     begin_with(1, 1);
-    hear(1, 4 * SECOND);
-    step(&(struct td_event){.kind = TD_EVENT_LINK_UP, .u.link = {.node = 2, .incarnation = 3}});
-    assert_int_equal(td_health_delay(node.core, 2), 0);
-    hear(5, SECOND);
-    hear(1, 4 * SECOND);
-    hear(4, SECOND / 5);
-    expect_about(td_health_delay(node.core, 2), 4 * SECOND);
+    node_hear(1, 4 * SECOND);
+    node_step(
+        &(struct td_event){.kind = TD_EVENT_LINK_UP, .u.link = {.node = 2, .incarnation = 3}});
+    assert_int_equal(td_silence_delay(node.core, 2), 0);
+    node_hear(5, SECOND);
+    node_hear(1, 4 * SECOND);
+    node_hear(4, SECOND / 5);
+    expect_about(td_silence_delay(node.core, 2), 4 * SECOND);
     node_end();
 }
 
@@ -435,12 +419,13 @@ static void the_silence_of_a_daemon_that_then_died_is_charged_to_its_node(void *
     begin(0);
     node_call(c, -1);
     arrive(1);
-    hear(2, 3 * SECOND);
-    step(&(struct td_event){.kind = TD_EVENT_LINK_DOWN,
-                            .u.link = {.node = 2, .text = "connection reset"}});
-    hear(6, SECOND / 5); /* the new daemon connects first, and its link is up a moment later */
-    step(&(struct td_event){.kind = TD_EVENT_LINK_UP, .u.link = {.node = 2, .incarnation = 9}});
-    hear(6, SECOND);
+    node_hear(2, 3 * SECOND);
+    node_step(&(struct td_event){.kind = TD_EVENT_LINK_DOWN,
+                                 .u.link = {.node = 2, .text = "connection reset"}});
+    node_hear(6, SECOND / 5); /* the new daemon connects first, and its link is up a moment later */
+    node_step(
+        &(struct td_event){.kind = TD_EVENT_LINK_UP, .u.link = {.node = 2, .incarnation = 9}});
+    node_hear(6, SECOND);
     assert_int_equal(node.reply.error, TD_ERR_NODE_FAILED);
     expect_about(row(2, 2 + 1)->ns, 3 * SECOND);
     assert_null(row(2, 0));
@@ -455,7 +440,7 @@ static void the_loss_of_a_node_tells_of_its_silence(void **state)
     static const uint8_t others = 3; /* all but rank 2 */
     begin_with(1, 1);
     node_call(c, -1);
-    hear(1, 4 * SECOND);
+    node_hear(1, 4 * SECOND);
     struct td_message m = {.kind = TD_MESSAGE_WAITING, .u.waiting.arrived = {&others, 1}};
     say(0, &m);
     m = (struct td_message){.kind = TD_MESSAGE_NODE_LOST,

@@ -10,37 +10,16 @@ static const uint64_t SECOND = 1000000000;
 
 static struct td_note note;
 
-static void step(const struct td_event *event)
-{
-    td_core_step(node.core, node.core->now, event, &node.actions);
-    node_run();
-}
-
-/* hear passes time in which heartbeats come from the nodes of a mask, and this daemon runs. */
-static void hear(uint32_t nodes, uint64_t ns)
-{
-    struct td_message m = {.kind = TD_MESSAGE_HEARTBEAT};
-    for (td_time until = node.core->now + ns; node.core->now < until;) {
-        node.core->now += SECOND / 5;
-        for (uint32_t n = 0; n < NODES; n++)
-            if (nodes >> n & 1)
-                step(&(struct td_event){.kind = TD_EVENT_TREE_MESSAGE,
-                                        .u.tree = {.node = n, .message = &m}});
-        step(&(struct td_event){.kind = TD_EVENT_WAKE});
-        node_forget();
-    }
-}
-
 static void link_up(uint32_t n, uint64_t incarnation)
 {
-    step(&(struct td_event){.kind = TD_EVENT_LINK_UP,
-                            .u.link = {.node = n, .incarnation = incarnation}});
+    node_step(&(struct td_event){.kind = TD_EVENT_LINK_UP,
+                                 .u.link = {.node = n, .incarnation = incarnation}});
 }
 
 static void link_down(uint32_t n)
 {
-    step(&(struct td_event){.kind = TD_EVENT_LINK_DOWN,
-                            .u.link = {.node = n, .text = "connection reset"}});
+    node_step(&(struct td_event){.kind = TD_EVENT_LINK_DOWN,
+                                 .u.link = {.node = n, .text = "connection reset"}});
 }
 
 static void record_events(struct td_settings *s)
@@ -55,7 +34,7 @@ static void begin_with(uint32_t at, void (*change)(struct td_settings *))
     for (uint32_t n = 0; n < NODES; n++)
         if (n != at)
             link_up(n, n + 1);
-    hear(7u & ~(1u << at), 2 * SECOND);
+    node_hear(7u & ~(1u << at), 2 * SECOND);
 }
 
 static void begin(uint32_t at)
@@ -82,7 +61,7 @@ static uint32_t events(enum td_trace_kind kind, uint32_t about)
     return count;
 }
 
-/* take takes the next note about a node, and returns false if there is none. */
+/* take reads notes until one is of a kind. It returns false if none is. */
 static bool take(enum td_note_kind kind)
 {
     uint64_t lost = 0;
@@ -102,7 +81,7 @@ static void a_silence_has_a_begin_and_an_end(void **state)
     (void)state;
     begin(0);
     td_time last = node.core->now;
-    hear(2, 6 * SECOND);
+    node_hear(2, 6 * SECOND);
     assert_int_equal(events(TD_TRACE_SILENT, 2), 1);
     assert_int_equal(find(TD_TRACE_SILENT, 2)->since, last);
     expect_about(find(TD_TRACE_SILENT, 2)->at, last + 3 * SECOND / 2);
@@ -112,7 +91,7 @@ static void a_silence_has_a_begin_and_an_end(void **state)
     assert_int_equal(note.node, 2);
     expect_about(note.age_ns, 2 * SECOND);
     assert_false(take(TD_NOTE_NODE_SILENT)); /* one line for each silence */
-    hear(6, SECOND);
+    node_hear(6, SECOND);
     assert_int_equal(events(TD_TRACE_HEARD, 2), 1);
     assert_int_equal(find(TD_TRACE_HEARD, 2)->since, last);
     expect_about(find(TD_TRACE_HEARD, 2)->at, last + 6 * SECOND);
@@ -120,7 +99,7 @@ static void a_silence_has_a_begin_and_an_end(void **state)
     assert_int_equal(note.node, 2);
     expect_about(note.age_ns, 6 * SECOND);
     assert_int_equal(events(TD_TRACE_SILENT, 1) + events(TD_TRACE_HEARD, 1), 0);
-    hear(2, 4 * SECOND); /* the next one */
+    node_hear(2, 4 * SECOND); /* the next one */
     assert_int_equal(events(TD_TRACE_SILENT, 2), 2);
     assert_true(take(TD_NOTE_NODE_SILENT));
     node_end();
@@ -131,12 +110,12 @@ static void a_short_silence_is_recorded_and_not_logged(void **state)
     (void)state;
     begin(0);
     td_time last = node.core->now;
-    hear(2, 9 * SECOND / 5);
-    hear(6, SECOND);
+    node_hear(2, 9 * SECOND / 5);
+    node_hear(6, SECOND);
     assert_int_equal(find(TD_TRACE_HEARD, 2)->since, last);
     assert_false(take(TD_NOTE_NODE_SILENT));
-    hear(2, 4 * SECOND / 5); /* a late heartbeat is no silence */
-    hear(6, SECOND);
+    node_hear(2, 4 * SECOND / 5); /* a late heartbeat is no silence */
+    node_hear(6, SECOND);
     assert_int_equal(events(TD_TRACE_HEARD, 2), 1);
     assert_false(take(TD_NOTE_NODE_HEARD));
     node_end();
@@ -148,14 +127,14 @@ static void a_node_that_owes_no_heartbeat_for_sure_is_silent_later(void **state)
     (void)state;
     begin(1);
     (void)node_group(NODES); /* node 2 is no neighbour in the tree of nodes */
-    hear(1, 5 * SECOND);
+    node_hear(1, 5 * SECOND);
     assert_int_equal(events(TD_TRACE_SILENT, 2), 0);
-    hear(5, SECOND);
+    node_hear(5, SECOND);
     assert_int_equal(events(TD_TRACE_HEARD, 2), 0);
-    hear(1, 8 * SECOND); /* it was asked, and has not answered */
+    node_hear(1, 8 * SECOND); /* it was asked, and has not answered */
     assert_int_equal(events(TD_TRACE_SILENT, 2), 1);
     assert_true(take(TD_NOTE_NODE_SILENT));
-    hear(5, SECOND);
+    node_hear(5, SECOND);
     assert_int_equal(events(TD_TRACE_HEARD, 2), 1);
     assert_true(take(TD_NOTE_NODE_HEARD));
     node_end();
@@ -169,7 +148,7 @@ static void a_daemon_that_did_not_run_accuses_nobody(void **state)
     td_core_step(node.core, last + 7 * SECOND, &(struct td_event){.kind = TD_EVENT_WAKE},
                  &node.actions);
     node_run();
-    hear(6, SECOND);
+    node_hear(6, SECOND);
     assert_int_equal(events(TD_TRACE_SILENT, 1) + events(TD_TRACE_SILENT, 2), 0);
     assert_int_equal(events(TD_TRACE_HEARD, 1) + events(TD_TRACE_HEARD, 2), 0);
     assert_false(take(TD_NOTE_NODE_SILENT));
@@ -188,8 +167,8 @@ static void a_link_that_comes_back_was_down_for_a_time(void **state)
     td_time down = node.core->now;
     link_down(2);
     link_down(2); /* an attempt to connect fails */
-    hear(2, 3 * SECOND);
-    hear(6, SECOND / 5); /* its first message comes a moment before the link is up */
+    node_hear(2, 3 * SECOND);
+    node_hear(6, SECOND / 5); /* its first message comes a moment before the link is up */
     link_up(2, 3);
     assert_int_equal(events(TD_TRACE_LINK_DOWN, 2), 1);
     assert_int_equal(find(TD_TRACE_LINK_UP, 2)->since, down);
@@ -204,9 +183,9 @@ static void a_silent_daemon_that_is_restarted_ends_its_silence(void **state)
     (void)state;
     begin(0);
     td_time last = node.core->now;
-    hear(2, 4 * SECOND);
+    node_hear(2, 4 * SECOND);
     link_down(2);
-    hear(2, SECOND);
+    node_hear(2, SECOND);
     link_up(2, 9);
     assert_int_equal(find(TD_TRACE_HEARD, 2)->since, last);
     assert_int_equal(events(TD_TRACE_RESTARTED, 2), 1);
@@ -222,9 +201,9 @@ static void a_node_that_is_given_up_is_lost_once(void **state)
     begin(0);
     td_time last = node.core->now;
     link_down(2);
-    hear(2, 12 * SECOND);
+    node_hear(2, 12 * SECOND);
     link_down(2);
-    hear(2, 12 * SECOND);
+    node_hear(2, 12 * SECOND);
     assert_int_equal(events(TD_TRACE_NODE_LOST, 2), 1);
     assert_int_equal(find(TD_TRACE_NODE_LOST, 2)->since, last);
     assert_int_equal(find(TD_TRACE_NODE_LOST, 2)->a, 0);
@@ -237,7 +216,8 @@ static void a_daemon_that_says_goodbye_is_stopped_by_its_operator(void **state)
     struct td_message m = {.kind = TD_MESSAGE_GOODBYE, .u.goodbye.incarnation = 3};
     (void)state;
     begin(0);
-    step(&(struct td_event){.kind = TD_EVENT_TREE_MESSAGE, .u.tree = {.node = 2, .message = &m}});
+    node_step(
+        &(struct td_event){.kind = TD_EVENT_TREE_MESSAGE, .u.tree = {.node = 2, .message = &m}});
     link_down(2);
     assert_int_equal(find(TD_TRACE_NODE_LOST, 2)->a, 1);
     link_up(2, 9);
@@ -254,9 +234,9 @@ static void without_a_recorder_the_log_is_told(void **state)
 {
     (void)state;
     begin_with(0, no_recorder);
-    hear(2, 3 * SECOND);
+    node_hear(2, 3 * SECOND);
     assert_true(take(TD_NOTE_NODE_SILENT));
-    hear(6, SECOND);
+    node_hear(6, SECOND);
     assert_true(take(TD_NOTE_NODE_HEARD));
     node_end();
 }
