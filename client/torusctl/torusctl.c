@@ -112,14 +112,6 @@ const char *ctl_take_option(int *argc, char **argv, const char *name)
     return value;
 }
 
-bool ctl_take_flag(int *argc, char **argv, const char *name)
-{
-    int at = find_option(*argc, argv, name);
-    if (at)
-        take(argc, argv, at, 1);
-    return at != 0;
-}
-
 const char *ctl_error(const torus_context *c)
 {
     static const char advice[] = "; start it, then call torus_open again";

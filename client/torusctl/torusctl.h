@@ -31,10 +31,8 @@ int ctl_usage(const char *name, const char *wrong);
 /* ctl_no_option returns the sentence for an unknown option; valid until the next call. */
 const char *ctl_no_option(const char *name);
 /* ctl_take_option removes an option and its value from the arguments, and returns the value; NULL
- * if it is not there, or has no value. ctl_take_flag removes an option without a value, and returns
- * whether it was there. Both leave the arguments from -- on alone. */
+ * if it is not there, or has no value. It leaves the arguments from -- on alone. */
 const char *ctl_take_option(int *argc, char **argv, const char *name);
-bool ctl_take_flag(int *argc, char **argv, const char *name);
 /* ctl_open returns an open context. On an error it prints the sentence, sets the exit code and
  * returns NULL. `socket` NULL: the default. `patience_s`: for the daemon's answer; 0: the
  * library's.
