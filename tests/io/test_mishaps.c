@@ -456,6 +456,7 @@ static torus_context *open_when_room(uint32_t node)
     struct torus_open_options o = {.size = sizeof o, .socket = path};
     int error = torus_open(&c, &o);
     for (int tries = 0; error == TORUS_ERR_BUSY && tries < 1000; tries++) {
+        torus_close(c); /* a context that was refused is closed, too */
         poll(NULL, 0, 10);
         error = torus_open(&c, &o);
     }
