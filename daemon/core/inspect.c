@@ -419,21 +419,40 @@ static void record_row(struct td_page *p, const struct td_waits_job *j)
             (struct td_bitmap){j->nodes, td_bit_bytes(p->core->options.topology.nodes)};
 }
 
-static void wait_row(struct td_page *p, uint64_t instance, const struct td_wait *w)
+/* wait_row returns the row of a rank, or of a silent node without its silences, or NULL. */
+static struct td_row_wait *wait_row(struct td_page *p, uint64_t instance, const struct td_wait *w)
 {
     struct td_status_row *row = td_page_row(p, TD_ROW_WAIT);
-    if (row)
-        row->u.wait = (struct td_row_wait){.instance = instance,
-                                           .rank = w->rank,
-                                           .node = w->node,
-                                           .kind = w->kind,
-                                           .pid = w->pid,
-                                           .last = w->last,
-                                           .waited_ns = w->silent ? 0 : w->ns,
-                                           .longest_ns = w->silent ? 0 : w->longest_ns,
-                                           .silent_node = w->silent,
-                                           .silent_ns = w->silent ? w->ns : 0,
-                                           .silent_longest_ns = w->silent ? w->longest_ns : 0};
+    if (!row)
+        return NULL;
+    row->u.wait =
+        (struct td_row_wait){.instance = instance,
+                             .rank = w->rank,
+                             .node = w->node,
+                             .kind = w->kind,
+                             .pid = w->pid,
+                             .last = w->last,
+                             .waited_ns = w->silent ? 0 : w->ns,
+                             .longest_ns = w->silent ? 0 : w->longest_ns,
+                             .longest_age_ns = w->longest_at ? td_page_age(p, w->longest_at) : 0,
+                             .longest_operation = w->longest_operation,
+                             .longest_group = w->longest_group,
+                             .silent_node = w->silent,
+                             .silent_ns = w->silent ? w->ns : 0,
+                             .silent_longest_ns = w->silent ? w->longest_ns : 0};
+    return &row->u.wait;
+}
+
+static void silence_row(struct td_page *p, uint64_t instance, const struct td_wait_silence *s)
+{
+    struct td_row_wait *row = wait_row(p, instance, &s->wait);
+    if (!row)
+        return;
+    row->silent_ranks = s->ranks;
+    row->silences = s->count;
+    row->silence_ns = s->ns;
+    row->silence_longest_ns = s->longest_ns;
+    row->silence_longest_age_ns = td_page_age(p, s->longest_to);
 }
 
 /* list_segment_waits lists the sums of a group's segment that is not closed. */
@@ -464,8 +483,8 @@ static void list_waits(struct td_page *p)
             if (j->row[k].kind)
                 wait_row(p, j->world, &j->row[k]);
         for (uint32_t k = 0; k < TD_WAITS_SILENCES; k++)
-            if (j->silence[k].silent)
-                wait_row(p, j->world, &j->silence[k]);
+            if (j->silence[k].wait.silent)
+                silence_row(p, j->world, &j->silence[k]);
         for (const struct td_communicator *c = p->core->communicators; c; c = c->next)
             if (c->waits == j)
                 list_segment_waits(p, c);

@@ -305,8 +305,16 @@ struct td_row_wait {
     uint64_t instance; /* of the job */
     uint32_t rank, node, kind;
     uint64_t pid, last, waited_ns, longest_ns;
-    uint32_t silent_node; /* plus 1; 0: no node was, and the next two are 0 */
+    uint32_t silent_node; /* plus 1; 0: no node was, and the other fields of silences are 0 */
     uint64_t silent_ns, silent_longest_ns;
+    /* The longest wait, also in a silence: how long ago it ended (0: unknown), and in which call.
+     */
+    uint64_t longest_age_ns, longest_operation;
+    uint32_t longest_group;
+    uint32_t silent_ranks; /* the most that one call has kept waiting */
+    uint32_t silences;     /* that ranks of this node waited in; then the length of all, of the
+                              longest one, and how long ago that one ended */
+    uint64_t silence_ns, silence_longest_ns, silence_longest_age_ns;
 };
 
 struct td_row_router {

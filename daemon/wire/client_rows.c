@@ -87,6 +87,14 @@ static void put_wait(const struct td_row_wait *r, Torus__Client__RowWait *m)
     m->silent_node = r->silent_node;
     m->silent_ns = r->silent_ns;
     m->silent_longest_ns = r->silent_longest_ns;
+    m->longest_age_ns = r->longest_age_ns;
+    m->longest_operation = r->longest_operation;
+    m->longest_group = r->longest_group;
+    m->silent_ranks = r->silent_ranks;
+    m->silences = r->silences;
+    m->silence_ns = r->silence_ns;
+    m->silence_longest_ns = r->silence_longest_ns;
+    m->silence_longest_age_ns = r->silence_longest_age_ns;
 }
 
 static void put_link(const struct td_row_link *r, Torus__Client__RowLink *m)
@@ -328,7 +336,15 @@ static void get_wait(const Torus__Client__RowWait *m, struct td_row_wait *r)
                               .longest_ns = m->longest_ns,
                               .silent_node = m->silent_node,
                               .silent_ns = m->silent_ns,
-                              .silent_longest_ns = m->silent_longest_ns};
+                              .silent_longest_ns = m->silent_longest_ns,
+                              .longest_age_ns = m->longest_age_ns,
+                              .longest_operation = m->longest_operation,
+                              .longest_group = m->longest_group,
+                              .silent_ranks = m->silent_ranks,
+                              .silences = m->silences,
+                              .silence_ns = m->silence_ns,
+                              .silence_longest_ns = m->silence_longest_ns,
+                              .silence_longest_age_ns = m->silence_longest_age_ns};
 }
 
 static bool get_link(const Torus__Client__RowLink *m, struct td_row_link *r)

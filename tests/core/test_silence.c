@@ -13,6 +13,7 @@ enum { NODES = 3 };
 static const uint64_t SECOND = 1000000000;
 
 static struct td_communicator *c;
+static uint64_t number; /* of the operation that messages are about */
 
 static void record_events(struct td_settings *s)
 {
@@ -23,6 +24,7 @@ static void record_events(struct td_settings *s)
 static void begin_with(uint32_t at, uint32_t nodes)
 {
     node_begin("3", at, record_events);
+    number = 0;
     for (uint32_t n = 0; n < NODES; n++)
         if (n != at && (nodes >> n & 1))
             node_step(&(struct td_event){.kind = TD_EVENT_LINK_UP,
@@ -44,6 +46,7 @@ static void say(uint32_t from, struct td_message *m)
 {
     m->instance = c->instance;
     m->group = c->index;
+    m->sequence = number;
     node_step(
         &(struct td_event){.kind = TD_EVENT_TREE_MESSAGE, .u.tree = {.node = from, .message = m}});
 }
@@ -60,11 +63,21 @@ static void arrive(uint32_t from)
 static const struct td_wait *row(uint32_t rank, uint32_t silent)
 {
     const struct td_waits_job *j = c->waits;
-    const struct td_wait *first = silent ? j->silence : j->row,
-                         *end = first + (silent ? TD_WAITS_SILENCES : TD_WAITS_ROWS);
-    for (const struct td_wait *w = first; w < end; w++)
+    for (uint32_t i = 0; i < (silent ? TD_WAITS_SILENCES : TD_WAITS_ROWS); i++) {
+        const struct td_wait *w = silent ? &j->silence[i].wait : &j->row[i];
         if (w->kind && w->rank == rank && w->silent == silent && w->ns)
             return w;
+    }
+    return NULL;
+}
+
+/* silences returns the silences of a node that ranks of this node waited in. */
+static const struct td_wait_silence *silences(uint32_t of)
+{
+    for (uint32_t i = 0; i < TD_WAITS_SILENCES; i++)
+        if (c->waits->silence[i].wait.silent == of + 1)
+            return &c->waits->silence[i];
+    fail_msg("nobody has waited for node %u", of);
     return NULL;
 }
 
@@ -455,6 +468,110 @@ static void the_loss_of_a_node_tells_of_its_silence(void **state)
     node_end();
 }
 
+/* Node 2 is silent for 5 s and then for 3 s. The calls begin 2 s later than the first silence, and
+ * with the second. */
+static void silences_have_a_length_of_their_own(void **state)
+{
+    (void)state;
+    begin(0);
+    node_hear(2, 2 * SECOND);
+    node_call(c, -1);
+    arrive(1);
+    node_hear(2, 3 * SECOND);
+    arrive(2);
+    const struct td_wait_silence *s = silences(2);
+    expect_about(s->wait.ns, 3 * SECOND);
+    assert_int_equal(s->count, 1);
+    assert_int_equal(s->ranks, 1);
+    expect_about(s->ns, 5 * SECOND);
+    assert_int_equal(s->longest_ns, s->ns);
+    assert_int_equal(s->longest_to, node.core->now);
+    node_hear(6, 4 * SECOND);
+    number = 1;
+    node_call(c, -1);
+    arrive(1);
+    node_hear(2, 3 * SECOND);
+    arrive(2);
+    assert_int_equal(s->count, 2);
+    expect_about(s->ns, 8 * SECOND);
+    expect_about(s->longest_ns, 5 * SECOND);
+    expect_about(s->wait.ns, 6 * SECOND);
+    assert_int_equal(s->to, node.core->now);
+    assert_true(s->longest_to < s->from);
+    node_end();
+}
+
+/* Two calls are in flight: the silence is one, and both have waited in it. */
+static void a_silence_that_holds_up_two_calls_is_one(void **state)
+{
+    (void)state;
+    begin(0);
+    for (number = 0; number < 2; number++) {
+        node_call(c, -1);
+        arrive(1);
+    }
+    node_hear(2, 3 * SECOND);
+    for (number = 0; number < 2; number++)
+        arrive(2);
+    const struct td_wait_silence *s = silences(2);
+    assert_int_equal(s->count, 1);
+    expect_about(s->ns, 3 * SECOND);
+    expect_about(s->wait.ns, 6 * SECOND);
+    node_end();
+}
+
+/* Node 2 was silent for 3 s as the first release tells, and for 4 s as the second one does. */
+static void a_silence_is_as_long_as_the_nearest_node_tells(void **state)
+{
+    (void)state;
+    begin(1);
+    for (number = 0; number < 2; number++)
+        node_call(c, -1);
+    node_hear(5, 5 * SECOND);
+    for (number = 0; number < 2; number++)
+        release(2, 2 + 1, (3 + number) * SECOND);
+    const struct td_wait_silence *s = silences(2);
+    assert_int_equal(s->count, 1);
+    assert_int_equal(s->ns, 4 * SECOND);
+    assert_int_equal(s->longest_ns, 4 * SECOND);
+    node_end();
+}
+
+/* A message may tell of any length. */
+static void a_silence_is_no_longer_than_the_job(void **state)
+{
+    (void)state;
+    begin(1);
+    node_call(c, -1);
+    node_hear(5, 4 * SECOND);
+    release(2, 2 + 1, UINT64_MAX);
+    assert_int_equal(silences(2)->ns, node.core->now - c->waits->formed_at);
+    node_end();
+}
+
+/* The second call is the one that waited longest for rank 2, and the third one came later. */
+static void the_longest_wait_has_a_time_and_a_call(void **state)
+{
+    (void)state;
+    static const uint64_t late[] = {1, 4, 2};
+    td_time end = 0;
+    begin(0);
+    for (number = 0; number < 3; number++) {
+        node_call(c, -1);
+        arrive(1);
+        node_hear(6, late[number] * SECOND);
+        arrive(2);
+        end = number == 1 ? node.core->now : end;
+        node_hear(6, SECOND);
+    }
+    const struct td_wait *w = row(2, 0);
+    expect_about(w->longest_ns, 4 * SECOND);
+    assert_int_equal(w->longest_at, end);
+    assert_int_equal(w->longest_operation, 1);
+    assert_int_equal(w->longest_group, c->index);
+    node_end();
+}
+
 /* Silences have rows of their own: those of ranks stay, however many nodes are silent. */
 static void silences_and_ranks_keep_their_own_rows(void **state)
 {
@@ -482,6 +599,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(silences_and_ranks_keep_their_own_rows),
+        cmocka_unit_test(silences_have_a_length_of_their_own),
+        cmocka_unit_test(a_silence_that_holds_up_two_calls_is_one),
+        cmocka_unit_test(a_silence_is_as_long_as_the_nearest_node_tells),
+        cmocka_unit_test(a_silence_is_no_longer_than_the_job),
+        cmocka_unit_test(the_longest_wait_has_a_time_and_a_call),
         cmocka_unit_test(a_late_rank_of_a_node_that_is_heard_is_charged),
         cmocka_unit_test(the_silence_of_a_node_is_charged_to_the_node),
         cmocka_unit_test(a_silence_that_is_over_excuses_nobody),

@@ -369,7 +369,15 @@ static struct td_status_row some_row(void)
                                           .longest_ns = wide(),
                                           .silent_node = wide32(),
                                           .silent_ns = wide(),
-                                          .silent_longest_ns = wide()};
+                                          .silent_longest_ns = wide(),
+                                          .longest_age_ns = wide(),
+                                          .longest_operation = wide(),
+                                          .longest_group = wide32(),
+                                          .silent_ranks = wide32(),
+                                          .silences = wide32(),
+                                          .silence_ns = wide(),
+                                          .silence_longest_ns = wide(),
+                                          .silence_longest_age_ns = wide()};
         break;
     case TD_ROW_LINK:
         row.u.link = (struct td_row_link){.neighbour = wide32(),

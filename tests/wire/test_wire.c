@@ -239,6 +239,14 @@ static void same_wait(const struct td_row_wait *a, const struct td_row_wait *b)
     SAME(silent_node);
     SAME(silent_ns);
     SAME(silent_longest_ns);
+    SAME(longest_age_ns);
+    SAME(longest_operation);
+    SAME(longest_group);
+    SAME(silent_ranks);
+    SAME(silences);
+    SAME(silence_ns);
+    SAME(silence_longest_ns);
+    SAME(silence_longest_age_ns);
 }
 
 static void same_link(const struct td_row_link *a, const struct td_row_link *b)

@@ -13,6 +13,7 @@
 #include "merge.h"
 #include "model/call.h"
 #include "present.h"
+#include "silences.h"
 #include "torusctl/torusctl.h"
 
 static json_t *row_json(const struct td_status_row *row)
@@ -30,13 +31,18 @@ static json_t *row_json(const struct td_status_row *row)
             (int)r->died_rank, "died_pid", (json_int_t)r->died_pid, "died_paused_ns",
             (json_int_t)r->died_paused_ns, "nodes", ins_ranks(&r->nodes, r->nodes.bytes * 8, true));
     if (row->kind == TD_ROW_WAIT)
-        return json_pack("{s:I s:i s:i s:s s:I s:I s:I s:I s:i s:I s:I}", "instance",
-                         (json_int_t)w->instance, "rank", (int)w->rank, "node", (int)w->node,
-                         "kind", td_kind_name(w->kind), "pid", (json_int_t)w->pid, "last",
-                         (json_int_t)w->last, "waited_ns", (json_int_t)w->waited_ns, "longest_ns",
-                         (json_int_t)w->longest_ns, "silent_node", (int)w->silent_node, "silent_ns",
-                         (json_int_t)w->silent_ns, "silent_longest_ns",
-                         (json_int_t)w->silent_longest_ns);
+        return json_pack(
+            "{s:I s:i s:i s:s s:I s:I s:I s:I s:i s:I s:I s:I s:I s:i s:i s:i s:I s:I s:I}",
+            "instance", (json_int_t)w->instance, "rank", (int)w->rank, "node", (int)w->node, "kind",
+            td_kind_name(w->kind), "pid", (json_int_t)w->pid, "last", (json_int_t)w->last,
+            "waited_ns", (json_int_t)w->waited_ns, "longest_ns", (json_int_t)w->longest_ns,
+            "silent_node", (int)w->silent_node, "silent_ns", (json_int_t)w->silent_ns,
+            "silent_longest_ns", (json_int_t)w->silent_longest_ns, "longest_age_ns",
+            (json_int_t)w->longest_age_ns, "longest_operation", (json_int_t)w->longest_operation,
+            "longest_group", (int)w->longest_group, "silent_ranks", (int)w->silent_ranks,
+            "silences", (int)w->silences, "silence_ns", (json_int_t)w->silence_ns,
+            "silence_longest_ns", (json_int_t)w->silence_longest_ns, "silence_longest_age_ns",
+            (json_int_t)w->silence_longest_age_ns);
     return NULL;
 }
 
@@ -47,12 +53,25 @@ static void add(json_t *to, const json_t *row, const char *key)
     json_object_set_new(to, key, json_integer(ins_number(to, key) + ins_number(row, key)));
 }
 
+/* add_nothing sets the sums of a rank that nobody has waited for yet. */
+static void add_nothing(json_t *to)
+{
+    json_object_update_new(to, json_pack("{s:i s:i s:i s:s s:i s:i s:i}", "waited_ns", 0, "last", 0,
+                                         "longest_ns", 0, "longest_kind", "", "longest_age_ns", 0,
+                                         "longest_operation", 0, "longest_group", 0));
+}
+
 static void add_sums(json_t *to, const json_t *row)
 {
     add(to, row, "waited_ns");
     add(to, row, "last");
-    if (ins_number(row, "longest_ns") > ins_number(to, "longest_ns"))
-        json_object_set(to, "longest_ns", json_object_get(row, "longest_ns"));
+    if (ins_number(row, "longest_ns") <= ins_number(to, "longest_ns"))
+        return;
+    json_object_set(to, "longest_ns", json_object_get(row, "longest_ns"));
+    json_object_set(to, "longest_kind", json_object_get(row, "kind"));
+    json_object_set(to, "longest_age_ns", json_object_get(row, "longest_age_ns"));
+    json_object_set(to, "longest_operation", json_object_get(row, "longest_operation"));
+    json_object_set(to, "longest_group", json_object_get(row, "longest_group"));
 }
 
 /* kind_of returns the sums of one kind of call of a rank. */
@@ -62,7 +81,8 @@ static json_t *kind_of(json_t *rank, const char *kind)
     for (size_t i = 0; i < json_array_size(kinds); i++)
         if (strcmp(ins_string(json_array_get(kinds, i), "kind"), kind) == 0)
             return json_array_get(kinds, i);
-    k = json_pack("{s:s s:i s:i s:i}", "kind", kind, "waited_ns", 0, "last", 0, "longest_ns", 0);
+    k = json_pack("{s:s}", "kind", kind);
+    add_nothing(k);
     json_array_append_new(kinds, k);
     return k;
 }
@@ -123,10 +143,10 @@ static void sum_up(json_t *record, const json_t *rows)
         if (!rank) {
             const json_t *place =
                 place_of(rows, ins_number(record, "instance"), ins_number(row, "rank"));
-            rank = json_pack("{s:O s:O s:O s:i s:i s:i s:[]}", "rank", json_object_get(row, "rank"),
-                             "node", json_object_get(row, "node"), "pid",
-                             json_object_get(place ? place : row, "pid"), "waited_ns", 0, "last", 0,
-                             "longest_ns", 0, "kinds");
+            rank = json_pack("{s:O s:O s:O s:[]}", "rank", json_object_get(row, "rank"), "node",
+                             json_object_get(row, "node"), "pid",
+                             json_object_get(place ? place : row, "pid"), "kinds");
+            add_nothing(rank);
             json_array_append_new(ranks, rank);
         }
         add_sums(rank, row);
@@ -143,31 +163,6 @@ static void sum_up(json_t *record, const json_t *rows)
     json_object_set_new(record, "calls", json_integer(calls));
     json_object_set_new(record, "stragglers", sorted(ranks));
     json_decref(ranks);
-}
-
-/* add_silences adds to a record how long its ranks waited while a node was silent: "silences". */
-static void add_silences(json_t *record, const json_t *rows)
-{
-    json_t *nodes = json_array(), *row = NULL;
-    size_t i = 0;
-    json_array_foreach(rows, i, row)
-    {
-        json_int_t node = ins_number(row, "silent_node") - 1;
-        json_t *to = ins_find(nodes, "node", node);
-        if (node < 0 || ins_number(row, "instance") != ins_number(record, "instance"))
-            continue;
-        if (!to) {
-            to = json_pack("{s:I s:i s:i}", "node", node, "waited_ns", 0, "longest_ns", 0);
-            json_array_append_new(nodes, to);
-        }
-        json_object_set_new(
-            to, "waited_ns",
-            json_integer(ins_number(to, "waited_ns") + ins_number(row, "silent_ns")));
-        if (ins_number(row, "silent_longest_ns") > ins_number(to, "longest_ns"))
-            json_object_set(to, "longest_ns", json_object_get(row, "silent_longest_ns"));
-    }
-    json_object_set_new(record, "silences", sorted(nodes));
-    json_decref(nodes);
 }
 
 /* ---- the ranks of a sentence ---- */
@@ -314,7 +309,9 @@ static void fill(struct ins_machine *m, json_t *record, const struct facts *f)
             ? json_array()
             : ins_present(m, f->all, ins_string(record, "job"), ins_number(record, "instance")));
     sum_up(record, f->rows);
-    add_silences(record, f->rows);
+    json_t *silences = ins_silences(f->rows, ins_number(record, "instance"));
+    json_object_set_new(record, "silences", sorted(silences));
+    json_decref(silences);
     name_ranks(m, record, f->rows);
     add_without(m, record, f->rows);
 }
@@ -418,19 +415,16 @@ void ins_record_print_death(const json_t *record)
                (long long)ins_number(death, "node"));
 }
 
-void ins_record_print_silences(const json_t *record)
+void ins_record_longest(char *text, size_t bytes, const json_t *straggler)
 {
-    const json_t *list = json_object_get(record, "silences");
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const json_t *s = json_array_get(list, i);
-        char waited[32], longest[32];
-        ins_duration(waited, sizeof waited, ins_number(s, "waited_ns"));
-        ins_duration(longest, sizeof longest, ins_number(s, "longest_ns"));
-        printf(
-            "node %lld was silent, up to %s at a time: the ranks waited %s in all to hear from it; "
-            "that is charged to no rank\n",
-            (long long)ins_number(s, "node"), longest, waited);
-    }
+    json_int_t age = ins_number(straggler, "longest_age_ns"),
+               group = ins_number(straggler, "longest_group");
+    char since[32], of[40] = "";
+    ins_clock(since, sizeof since, age + ins_number(straggler, "longest_ns"));
+    if (group)
+        snprintf(of, sizeof of, " of group %lld", (long long)group);
+    snprintf(text, bytes, age ? "%s %lld%s, since %s" : "", ins_string(straggler, "longest_kind"),
+             (long long)ins_number(straggler, "longest_operation"), of, since);
 }
 
 void ins_record_print_without(const json_t *record)

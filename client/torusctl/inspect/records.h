@@ -17,8 +17,9 @@ json_t *ins_record(struct ins_machine *m, const char *command, const char *job);
  * first failure, if there was one. */
 void ins_record_print_job(const json_t *record);
 void ins_record_print_failure(const json_t *record);
-/* ins_record_print_silences prints which nodes were silent while ranks waited for them. */
-void ins_record_print_silences(const json_t *record);
+/* ins_record_longest writes in which call the longest wait for a rank was, and since when: "barrier
+ * 466, since 17:44:19". It writes nothing if that is not known. */
+void ins_record_longest(char *text, size_t bytes, const json_t *straggler);
 /* ins_record_print_without prints which nodes' records are not in the sums, and why. */
 void ins_record_print_without(const json_t *record);
 /* ins_record_print_death prints which rank died first, if the first failure does not name it. */

@@ -8,6 +8,7 @@
 #include "inspect.h"
 #include "present.h"
 #include "records.h"
+#include "silences.h"
 #include "torusctl/torusctl.h"
 
 enum { SHOWN = 10 };
@@ -28,16 +29,16 @@ static void kinds_text(char *text, size_t bytes, const json_t *kinds)
 
 static void print_stragglers(const json_t *record)
 {
-    enum { RANK, NODE, PROCESS, SHARE, WAITED, LAST, LONGEST, KINDS, COLUMNS };
-    static const char *const names[COLUMNS] = {"RANK",       "NODE",         "PROCESS", "SHARE",
-                                               "WAITED FOR", "LAST TO CALL", "LONGEST", "KINDS"};
+    enum { RANK, NODE, PROCESS, SHARE, WAITED, LAST, LONGEST, IN, KINDS, COLUMNS };
+    static const char *const names[COLUMNS] = {
+        "RANK", "NODE", "PROCESS", "SHARE", "WAITED FOR", "LAST TO CALL", "LONGEST", "IN", "KINDS"};
     const json_t *list = json_object_get(record, "stragglers");
     double all = (double)ins_number(record, "waited_ns");
     if (json_array_size(list) == 0)
         return;
     struct libscols_table *t = scols_new_table();
     for (int i = 0; i < COLUMNS; i++)
-        scols_table_new_column(t, names[i], 0, i < KINDS ? SCOLS_FL_RIGHT : 0);
+        scols_table_new_column(t, names[i], 0, i < IN ? SCOLS_FL_RIGHT : 0);
     for (size_t i = 0; i < json_array_size(list) && i < SHOWN; i++) {
         const json_t *r = json_array_get(list, i);
         struct libscols_line *line = scols_table_new_line(t, NULL);
@@ -53,6 +54,7 @@ static void print_stragglers(const json_t *record)
         ins_duration(text[LONGEST], sizeof text[0], ins_number(r, "longest_ns"));
         if (!ins_number(r, "longest_ns"))
             snprintf(text[LONGEST], sizeof text[0], "-");
+        ins_record_longest(text[IN], sizeof text[0], r);
         kinds_text(text[KINDS], sizeof text[0], json_object_get(r, "kinds"));
         for (int k = 0; k < COLUMNS; k++)
             scols_line_set_data(line, (size_t)k, text[k]);
@@ -70,9 +72,10 @@ static void show(const json_t *record)
     long long calls = (long long)ins_number(record, "calls");
     ins_duration(waited, sizeof waited, ins_number(record, "waited_ns"));
     ins_record_print_job(record);
-    printf("%lld call%s over; the ranks waited %s in all for a rank that called last\n", calls,
-           calls == 1 ? " is" : "s are", waited);
-    ins_record_print_silences(record);
+    printf("%lld call%s over; the ranks waited %s, summed over the ranks, for a rank that called "
+           "last\n",
+           calls, calls == 1 ? " is" : "s are", waited);
+    ins_silences_print(json_object_get(record, "silences"));
     ins_record_print_without(record);
     ins_record_print_failure(record);
     ins_present_print(json_object_get(record, "in_flight"));

@@ -7,6 +7,7 @@
 #include "lost.h"
 #include "present.h"
 #include "records.h"
+#include "silences.h"
 #include "torusctl/torusctl.h"
 
 /* print_named prints where the ranks run that the sentence of the failure names. */
@@ -31,20 +32,23 @@ static void print_worst(const json_t *record, const char *before)
 {
     const json_t *worst = json_array_get(json_object_get(record, "stragglers"), 0);
     double all = (double)ins_number(record, "waited_ns");
-    char waited[32], longest[64] = "", time[32], process[40] = "";
+    char waited[32], longest[200] = "", time[32], in[120], process[40] = "";
     if (!worst || all <= 0)
         return;
     ins_duration(waited, sizeof waited, ins_number(worst, "waited_ns"));
     ins_duration(time, sizeof time, ins_number(worst, "longest_ns"));
+    ins_record_longest(in, sizeof in, worst);
     if (ins_number(worst, "longest_ns"))
-        snprintf(longest, sizeof longest, ", at most %s at a time", time);
+        snprintf(longest, sizeof longest, "; the longest wait was %s%s%s", time, *in ? ", in " : "",
+                 in);
     if (ins_number(worst, "pid"))
         snprintf(process, sizeof process, ", process %lld", (long long)ins_number(worst, "pid"));
-    printf("%sthe others waited most for rank %lld on node %lld%s: %s in all%s, %.0f %% of all "
-           "waiting%s\n",
-           before, (long long)ins_number(worst, "rank"), (long long)ins_number(worst, "node"),
-           process, waited, longest, 100 * (double)ins_number(worst, "waited_ns") / all,
-           json_array_size(json_object_get(record, "silences")) ? " for ranks" : "");
+    printf(
+        "%sthe others waited most for rank %lld on node %lld%s: %s, summed over them, %.0f %% of "
+        "all waiting%s%s\n",
+        before, (long long)ins_number(worst, "rank"), (long long)ins_number(worst, "node"), process,
+        waited, 100 * (double)ins_number(worst, "waited_ns") / all,
+        json_array_size(json_object_get(record, "silences")) ? " for ranks" : "", longest);
 }
 
 /* print_past prints what made the ranks wait in the calls that are over, the longest waiting first.
@@ -55,10 +59,10 @@ static void print_past(const json_t *record, const char *before)
                  *worst = json_array_get(json_object_get(record, "stragglers"), 0);
     bool silent = ins_number(silence, "waited_ns") > ins_number(worst, "waited_ns");
     if (silent)
-        ins_record_print_silences(record);
+        ins_silences_print(json_object_get(record, "silences"));
     print_worst(record, before);
     if (!silent)
-        ins_record_print_silences(record);
+        ins_silences_print(json_object_get(record, "silences"));
     ins_record_print_without(record);
 }
 

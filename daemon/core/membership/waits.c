@@ -80,16 +80,16 @@ static struct td_wait *row_of(struct td_waits_job *j, uint32_t rank, uint32_t ki
 
 /* silence_of returns the row of a silent node (plus 1). If it has none, it takes a free one, or
  * else the least. */
-static struct td_wait *silence_of(struct td_waits_job *j, uint32_t silent)
+static struct td_wait_silence *silence_of(struct td_waits_job *j, uint32_t silent)
 {
-    struct td_wait *least = j->silence;
-    for (struct td_wait *row = j->silence; row < j->silence + TD_WAITS_SILENCES; row++) {
-        if (row->silent == silent)
+    struct td_wait_silence *least = j->silence;
+    for (struct td_wait_silence *row = j->silence; row < j->silence + TD_WAITS_SILENCES; row++) {
+        if (row->wait.silent == silent)
             return row;
-        if (row->ns < least->ns)
+        if (row->wait.ns < least->wait.ns)
             least = row;
     }
-    *least = (struct td_wait){.silent = silent};
+    *least = (struct td_wait_silence){.wait.silent = silent};
     return least;
 }
 
@@ -105,14 +105,41 @@ static void identify(const struct td_communicator *c, uint32_t rank, struct td_w
 
 /* add adds waiting to the row of a rank of a group, and returns the row. */
 static struct td_wait *add(const struct td_communicator *c, uint32_t rank, struct td_wait *row,
-                           uint64_t ns, uint64_t longest_ns)
+                           uint64_t ns, uint64_t longest_ns, const struct td_charge *charge)
 {
     if (row->node == UINT32_MAX)
         identify(c, rank, row);
     row->ns += ns;
-    if (longest_ns > row->longest_ns)
+    if (longest_ns > row->longest_ns) {
         row->longest_ns = longest_ns;
+        row->longest_at = charge->at;
+        row->longest_operation = charge->operation;
+        row->longest_group = c->index;
+    }
     return row;
+}
+
+/* add_silence adds a silence to those of its node, or makes the latest one longer: several calls
+ * may have waited in it. A job did not wait before it formed. */
+static void add_silence(const struct td_waits_job *j, struct td_wait_silence *row,
+                        const struct td_charge *charge)
+{
+    td_time age = charge->at - j->formed_at,
+            from = charge->at - (charge->silence_ns < age ? charge->silence_ns : age);
+    if (row->count == 0 || from > row->to) {
+        row->count++;
+        row->from = row->to = from;
+    }
+    td_time earlier = from < row->from ? row->from - from : 0; /* as another node tells */
+    row->from -= earlier;
+    row->ns += earlier + charge->at - row->to;
+    row->to = charge->at;
+    if (row->to - row->from > row->longest_ns) {
+        row->longest_ns = row->to - row->from;
+        row->longest_to = row->to;
+    }
+    if (charge->silent_ranks > row->ranks)
+        row->ranks = charge->silent_ranks;
 }
 
 void td_waits_charge(struct td_communicator *c, uint32_t rank, uint32_t kind,
@@ -123,18 +150,20 @@ void td_waits_charge(struct td_communicator *c, uint32_t rank, uint32_t kind,
         return;
     if (charge->ns || charge->last || !charge->silent_node) {
         add(c, rank, row_of(j, td_communicator_job_rank(c, rank), kind, false), charge->ns,
-            charge->longest_ns)
+            charge->longest_ns, charge)
             ->last += charge->last;
         j->ns += charge->ns;
     }
     if (!charge->silent_node || !charge->silent_ns)
         return;
-    struct td_wait *silence = silence_of(j, charge->silent_node);
-    silence->rank = td_communicator_job_rank(c, rank);
-    silence->kind = (uint8_t)kind;
-    silence->pid = 0;
-    silence->node = UINT32_MAX; /* that of the rank */
-    add(c, rank, silence, charge->silent_ns, charge->silent_longest_ns);
+    struct td_wait_silence *silence = silence_of(j, charge->silent_node);
+    struct td_wait *wait = &silence->wait;
+    wait->rank = td_communicator_job_rank(c, rank);
+    wait->kind = (uint8_t)kind;
+    wait->pid = 0;
+    wait->node = UINT32_MAX; /* that of the rank */
+    add(c, rank, wait, charge->silent_ns, charge->silent_longest_ns, charge);
+    add_silence(j, silence, charge);
 }
 
 void td_waits_place(struct td_communicator *c, uint32_t rank, uint32_t kind)

@@ -34,6 +34,20 @@ struct td_wait {
     uint64_t last;       /* calls that it was the last to make, if it is on this node; else 0 */
     uint64_t ns;         /* sum over the ranks of this node */
     uint64_t longest_ns; /* the longest time of one rank in one call; 0: unknown (by segment) */
+    td_time longest_at;  /* when that one ended; 0: unknown */
+    uint64_t longest_operation; /* the number of that call in its group, as ranks count */
+    uint32_t longest_group;     /* the index of the group */
+};
+
+/* struct td_wait_silence: the silences of a node that ranks of this node waited in. A silence may
+ * hold up several calls, and begin before any of them. */
+struct td_wait_silence {
+    struct td_wait wait;     /* with the rank and kind that were waited for last */
+    uint32_t count;          /* silences */
+    uint32_t ranks;          /* the most ranks of this node that one call has kept waiting */
+    td_time from, to;        /* the latest silence, as far as calls tell */
+    uint64_t ns, longest_ns; /* the length of all, and of the longest one */
+    td_time longest_to;
 };
 
 /* struct td_waits_job: the record of a job. */
@@ -56,17 +70,20 @@ struct td_waits_job {
     uint64_t died_paused_ns; /* how long this daemon had not run just before the death: the rank may
                                 have given it up; 0: the daemon had run */
     struct td_wait row[TD_WAITS_ROWS];
-    struct td_wait silence[TD_WAITS_SILENCES]; /* one for each silent node, with the rank and kind
-                                                  that were waited for last */
+    struct td_wait_silence silence[TD_WAITS_SILENCES]; /* one for each silent node */
 };
 
-/* struct td_charge: the waiting of one operation at this node. */
+/* struct td_charge: the waiting of one operation at this node, which ends at `at`. */
 struct td_charge {
+    td_time at;
+    uint64_t operation; /* its number, as ranks count */
     uint64_t ns, longest_ns;
     uint64_t last; /* calls that the charged rank was the last to make */
     /* the waiting in a silence, which is not part of ns, and the silent node plus 1 (0: none) */
     uint64_t silent_ns, silent_longest_ns;
     uint32_t silent_node;
+    uint32_t silent_ranks; /* ranks that have waited in it */
+    uint64_t silence_ns;   /* the length of the silence itself, until `at` */
 };
 
 /* td_waits_open makes the record of a new group's job the group's; td_waits_close: the group is

@@ -542,19 +542,23 @@ void td_arrival_told(const struct td_core *core, struct td_operation *o,
     o->silent_ns = verdict->silent_ns;
 }
 
-/* waited adds up how long the local ranks have waited, without the rank `except`, and what part of
- * that was in the last silent_ns. It returns true if that one is a local rank. */
+/* waited fills in a charge: how long the local ranks have waited, without the rank `except`, and
+ * what part of that was in a silence of silent_ns that ends now. It returns true if that one is a
+ * local rank. */
 static bool waited(const struct td_core *core, const struct td_operation *o, uint32_t except,
                    uint64_t silent_ns, struct td_charge *charge)
 {
     const struct td_communicator *c = o->communicator;
     bool is_local = false;
+    *charge = (struct td_charge){
+        .at = core->now, .operation = td_operation_number(o), .silence_ns = silent_ns};
     for (uint32_t i = 0; i < c->ranks; i++) {
         if (c->seat[i].rank == except)
             is_local = true;
         else if (o->arrival[i].state == TD_ARRIVAL_WAITING) {
             uint64_t ns = core->now - o->arrival[i].at, silent = ns < silent_ns ? ns : silent_ns;
             charge->silent_ns += silent;
+            charge->silent_ranks += silent > 0;
             if (silent > charge->silent_longest_ns)
                 charge->silent_longest_ns = silent;
             ns -= silent;
@@ -568,11 +572,12 @@ static bool waited(const struct td_core *core, const struct td_operation *o, uin
 
 void td_arrival_released(struct td_core *core, struct td_operation *o)
 {
-    struct td_charge charge = {0};
+    struct td_charge charge;
     if (!o->communicator->waits || o->last == 0)
         return;
+    bool is_local = waited(core, o, o->last - 1, o->silent_ns, &charge);
     charge.silent_node = o->silent_node;
-    charge.last = waited(core, o, o->last - 1, o->silent_ns, &charge);
+    charge.last = is_local;
     if (charge.silent_longest_ns < (uint64_t)core->settings.heartbeat_ns)
         charge.silent_node = 0; /* too short to be told */
     o->communicator->waits->operations++;
@@ -613,7 +618,6 @@ static void charge_absent(struct td_core *core, struct td_operation *o, uint32_t
     if (!sums->known || sums->unheard != unheard) {
         sums->known = true;
         sums->unheard = unheard;
-        sums->charge = (struct td_charge){0};
         waited(core, o, UINT32_MAX, unheard, &sums->charge);
     }
     struct td_charge charge = sums->charge;
@@ -638,7 +642,7 @@ void td_arrival_failed(struct td_core *core, struct td_operation *o)
         absent += !td_bit(bits, r);
     c->waits->operations++;
     if (lost) {
-        struct td_charge charge = {0};
+        struct td_charge charge;
         waited(core, o, UINT32_MAX, 0, &charge);
         td_waits_charge(c, c->lost, o->least.call.kind, &charge);
         return;

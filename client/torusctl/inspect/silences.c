@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "silences.h"
+
+#include <stdio.h>
+
+#include "inspect.h"
+
+static void add(json_t *to, const char *key, json_int_t value)
+{
+    json_object_set_new(to, key, json_integer(ins_number(to, key) + value));
+}
+
+/* keep keeps the greater one of a number and that of a row. */
+static bool keep(json_t *to, const char *key, const json_t *row, const char *name)
+{
+    if (ins_number(row, name) <= ins_number(to, key))
+        return false;
+    json_object_set_new(to, key, json_integer(ins_number(row, name)));
+    return true;
+}
+
+json_t *ins_silences(const json_t *rows, json_int_t instance)
+{
+    json_t *nodes = json_array(), *row = NULL;
+    size_t i = 0;
+    json_array_foreach(rows, i, row)
+    {
+        json_int_t node = ins_number(row, "silent_node") - 1;
+        json_t *to = ins_find(nodes, "node", node);
+        if (node < 0 || ins_number(row, "instance") != instance)
+            continue;
+        if (!to) {
+            to = json_pack("{s:I s:i s:i s:i s:i s:i s:i s:i}", "node", node, "waited_ns", 0,
+                           "longest_ns", 0, "ranks", 0, "silences", 0, "silence_ns", 0,
+                           "silence_longest_ns", 0, "silence_longest_age_ns", 0);
+            json_array_append_new(nodes, to);
+        }
+        add(to, "waited_ns", ins_number(row, "silent_ns"));
+        add(to, "ranks", ins_number(row, "silent_ranks"));
+        keep(to, "longest_ns", row, "silent_longest_ns");
+        keep(to, "silences", row, "silences");
+        keep(to, "silence_ns", row, "silence_ns");
+        if (keep(to, "silence_longest_ns", row, "silence_longest_ns"))
+            json_object_set(to, "silence_longest_age_ns",
+                            json_object_get(row, "silence_longest_age_ns"));
+    }
+    return nodes;
+}
+
+/* print_length prints how often and for how long a node was silent, and since when. */
+static void print_length(const json_t *s)
+{
+    json_int_t count = ins_number(s, "silences"), most = ins_number(s, "silence_longest_ns");
+    char all[32], longest[32], since[32];
+    ins_duration(all, sizeof all, ins_number(s, "silence_ns"));
+    ins_duration(longest, sizeof longest, most ? most : ins_number(s, "longest_ns"));
+    ins_clock(since, sizeof since, ins_number(s, "silence_longest_age_ns") + most);
+    printf("node %lld was silent", (long long)ins_number(s, "node"));
+    if (count == 0) /* a daemon of an older release tells the waiting only */
+        printf(", up to %s at a time", longest);
+    else if (count == 1)
+        printf(" for %s, since %s", longest, since);
+    else
+        printf(" %lld times, %s together; the longest silence was %s, since %s", (long long)count,
+               all, longest, since);
+}
+
+void ins_silences_print(const json_t *silences)
+{
+    const json_t *s = NULL;
+    size_t i = 0;
+    json_array_foreach(silences, i, s)
+    {
+        json_int_t ranks = ins_number(s, "ranks");
+        char waited[32], of[64] = "";
+        ins_duration(waited, sizeof waited, ins_number(s, "waited_ns"));
+        if (ranks)
+            snprintf(of, sizeof of, " of %lld rank%s", (long long)ranks, ranks == 1 ? "" : "s");
+        print_length(s);
+        printf(": the calls%s waited to hear from it, %s summed over them; that is charged to no "
+               "rank\n",
+               of, waited);
+    }
+}
