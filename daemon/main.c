@@ -76,6 +76,9 @@ static void print_valid(const struct td_config *config, const char *file)
         printf("; %u key%s of peers", config->security.peers,
                config->security.peers == 1 ? "" : "s");
     putchar('\n');
+    if (config->strays[0])
+        printf("! files in %s.d that were not read, since their names do not end with .conf:%s\n",
+               file, config->strays);
 }
 
 /* become_service makes this process the user of the service if root checks the configuration of the

@@ -475,6 +475,10 @@ static void serve(struct driver *d)
 {
     const struct td_config *config = d->loop.config;
     bool single = config->topology.nodes == 1; /* it has no peers and listens for none */
+    if (config->strays[0])
+        td_log(TD_LOG_WARNING,
+               "files in %s.d that were not read, since their names do not end with .conf:%s",
+               config->file, config->strays);
     if (td_config_is_open(config))
         td_log(TD_LOG_WARNING,
                "insecure = yes: every host and user that can reach %s is trusted as a peer; "

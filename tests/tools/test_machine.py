@@ -319,11 +319,12 @@ class Machine(unittest.TestCase):
             with open(folder + "/conf", "w") as f:
                 f.write("[torus]\nshape = 1\n")
             os.mkdir(folder + "/conf.d")
-            for name in ("b.conf", "a.conf", "ignored"):
+            for name in ("b.conf", "a.conf", "stray", "c.conf.old", ".hidden.swp", "a.conf~"):
                 with open(f"{folder}/conf.d/{name}", "w") as f:
                     f.write("[limits]\nclients = 77\n")
             self.assertEqual(self.ask("config", "check", folder + "/conf"),
-                             f"{folder}/conf: valid: node 0 of 1; 2 settings, also of {folder}/conf.d: a.conf b.conf\n")
+                             f"{folder}/conf: valid: node 0 of 1; 2 settings, also of {folder}/conf.d: a.conf b.conf\n"
+                             f"! files in {folder}/conf.d that were not read, since their names do not end with .conf: c.conf.old stray\n")
 
     def alone(self, *options):
         """Starts a machine whose ranks wait; returns their folder."""
@@ -409,6 +410,13 @@ class Machine(unittest.TestCase):
         done = subprocess.run([CTL, "doctor", "--socket", folder + "/s0", "--timeout", "0.3"], capture_output=True,
                               text=True, timeout=DEADLINE_S)
         self.assertRegex(done.stdout, r"! node 1 \(127\.0\.0\.1\) does not answer")
+
+    def test_the_doctor_tells_a_fault_once(self):
+        folder = self.alone("1x3", "--ranks", "1", "--keep-going")
+        self.until_said("2 of 2 peers up", folder, 0, "status", "--timeout", "60")
+        os.kill(self.daemon(folder, 1), signal.SIGKILL)
+        said = self.until_said(r"! node 1 does not answer.*: connection refused ", folder, 0, "doctor")
+        self.assertNotIn("node 0 has no connection to node 1", said)
 
     def test_a_file_is_checked(self):
         self.assertRegex(self.ask("config", "check", f"{self.folder}/c0"), r"valid: node 0 of 6; \d+ settings; \d+ keys of peers\n")

@@ -147,15 +147,14 @@ static void check_silent(struct report *r)
     }
 }
 
-/* is_stopped returns true if the daemon of a node was stopped: its links need no finding. */
-static bool is_stopped(const struct report *r, json_int_t node)
+/* is_told returns true if a link needs no finding, since check_silent has told why the node at its
+ * end does not answer: its daemon was stopped, or for the reason of the link. */
+static bool is_told(const struct report *r, const json_t *link)
 {
-    for (size_t i = 0; i < json_array_size(r->m->silent); i++) {
-        const json_t *s = json_array_get(r->m->silent, i);
-        if (ins_number(s, "node") == node)
-            return json_is_true(json_object_get(s, "stopped"));
-    }
-    return false;
+    const json_t *s = ins_find(r->m->silent, "node", ins_number(link, "to"));
+    const char *why = ins_string(link, "error");
+    return s && (json_is_true(json_object_get(s, "stopped")) ||
+                 (*why && strstr(ins_string(s, "error"), why)));
 }
 
 static void check_links(struct report *r)
@@ -163,7 +162,7 @@ static void check_links(struct report *r)
     for (size_t i = 0; i < json_array_size(r->links); i++) {
         const json_t *l = json_array_get(r->links, i);
         const char *advice = advice_for(ins_string(l, "error"));
-        if (ins_link_is_dead(l) && !is_stopped(r, ins_number(l, "to")))
+        if (ins_link_is_dead(l) && !is_told(r, l))
             find(r, "ports", ins_number(l, "from"),
                  advice ? advice : "look at the log of both daemons (journalctl -u torusd)",
                  "node %lld has no connection to node %lld: %s", (long long)ins_number(l, "from"),

@@ -136,6 +136,33 @@ int td_config_is_drop_in(const struct dirent *entry)
     return length > 5 && strcmp(entry->d_name + length - 5, ".conf") == 0;
 }
 
+/* is_stray returns 1 for a name of a file that somebody may take for a drop-in: not one that is
+ * hidden, nor the backup of an editor. */
+static int is_stray(const struct dirent *entry)
+{
+    size_t length = strlen(entry->d_name);
+    return entry->d_name[0] != '.' && entry->d_name[length - 1] != '~' &&
+           !td_config_is_drop_in(entry);
+}
+
+/* add_name adds the name of a file to a list. */
+static void add_name(char *list, size_t bytes, const char *name)
+{
+    size_t length = strlen(list);
+    snprintf(list + length, bytes - length, " %s", name);
+}
+
+static void note_strays(struct td_config *config, const char *folder)
+{
+    struct dirent **entries = NULL;
+    int count = scandir(folder, &entries, is_stray, alphasort);
+    for (int i = 0; i < count; i++) {
+        add_name(config->strays, sizeof config->strays, entries[i]->d_name);
+        free(entries[i]);
+    }
+    free(entries);
+}
+
 bool td_config_read_drop_ins(struct td_config_reader *r, const char *file)
 {
     char folder[512], path[1024];
@@ -152,11 +179,10 @@ bool td_config_read_drop_ins(struct td_config_reader *r, const char *file)
         memset(r->seen, 0, sizeof r->seen); /* a drop-in may set a key again */
         if (!r->failed)
             td_config_read(r, path);
-        size_t length = strlen(r->config->drop_ins);
-        snprintf(r->config->drop_ins + length, sizeof r->config->drop_ins - length, " %s",
-                 entries[i]->d_name);
+        add_name(r->config->drop_ins, sizeof r->config->drop_ins, entries[i]->d_name);
         free(entries[i]);
     }
     free(entries);
+    note_strays(r->config, folder);
     return !r->failed;
 }
