@@ -9,20 +9,27 @@
 #include "collect.h"
 #include "inspect.h"
 #include "libtorus/deadline.h"
+#include "facts.h"
 #include "rounds.h"
 #include "torusctl/torusctl.h"
+#include "trace_lost.h"
 #include "trace_text.h"
 #include "trace_timeline.h"
+#include "wanted.h"
 
 enum { LINES = 24 };
 
 /* struct wish: what is to be written, and where. */
 struct wish {
+    struct ins_wanted wanted;
     struct ins_selection selection;
     const char *file;
     bool as_json;
     size_t lines; /* that are shown */
     char job[TD_NAME_MAX];
+    json_t *nodes;     /* of its ranks; empty: not known */
+    int64_t formed_at; /* CLOCK_MONOTONIC of this host */
+    json_t *lost;      /* nodes without all of its events (trace_lost.h) */
 };
 
 /* ---- the job ---- */
@@ -30,14 +37,15 @@ struct wish {
 static json_t *record_json(const struct td_status_row *row)
 {
     const struct td_row_record *r = &row->u.record;
-    if (row->kind != TD_ROW_RECORD)
+    if (row->kind != TD_ROW_RECORD || r->unformed) /* without ranks nothing happened */
         return NULL;
-    return json_pack("{s:o s:I s:I s:i}", "job", ins_text(r->job), "instance",
-                     (json_int_t)r->instance, "formed_ns", (json_int_t)r->formed_ns, "size",
-                     (int)r->size);
+    return json_pack("{s:o s:I s:I s:I s:i s:o}", "job", ins_text(r->job), "uid",
+                     (json_int_t)r->uid, "instance", (json_int_t)r->instance, "formed_ns",
+                     (json_int_t)r->formed_ns, "size", (int)r->size, "nodes",
+                     ins_ranks(&r->nodes, r->nodes.bytes * 8, true));
 }
 
-/* find_job finds the job of that name that formed last (NULL: of any). It returns an exit code. */
+/* find_job finds the wanted job that formed last. It returns an exit code. */
 static int find_job(struct ins_machine *m, struct wish *w)
 {
     json_t *rows = ins_machine_rows(m, TD_STATUS_WAITS, record_json), *row = NULL, *best = NULL;
@@ -48,21 +56,23 @@ static int find_job(struct ins_machine *m, struct wish *w)
     }
     json_array_foreach(rows, i, row)
     {
-        bool named = !w->selection.job || strcmp(ins_string(row, "job"), w->selection.job) == 0;
-        if (named && (!best || ins_number(row, "formed_ns") < ins_number(best, "formed_ns")))
+        bool wanted = ins_is_wanted(&w->wanted, ins_string(row, "job"), ins_number(row, "uid"));
+        if (wanted && (!best || ins_number(row, "formed_ns") < ins_number(best, "formed_ns")))
             best = row;
     }
     if (best) {
         w->selection.world = (uint64_t)ins_number(best, "instance");
         w->selection.size = (uint32_t)ins_number(best, "size");
         snprintf(w->job, sizeof w->job, "%s", ins_string(best, "job"));
+        w->formed_at = tl_now_ns() - ins_number(best, "formed_ns");
+        w->nodes = json_incref(json_object_get(best, "nodes"));
         w->selection.job = w->job;
-    } else if (w->selection.job) {
+    } else if (w->wanted.job) {
         fprintf(
             stderr,
             "torusctl trace: no node has a record of a job %s of yours; one whose ranks have not "
             "all joined has none yet: torusctl why %s\n",
-            w->selection.job, w->selection.job);
+            w->wanted.job, w->wanted.job);
     } else {
         fprintf(stderr, "torusctl trace: no node has a record of a job of yours\n");
     }
@@ -101,10 +111,10 @@ static json_t *describe(const struct ins_machine *m, const struct wish *w,
     time_t seconds = (time_t)(begin / 1000000000);
     if (gmtime_r(&seconds, &tm))
         strftime(clock, sizeof clock, "%FT%TZ", &tm);
-    return json_pack("{s:s s:i s:o s:i s:s s:I s:o s:O}", "generator", "torusctl trace", "version",
-                     1, "job", ins_text(w->job), "node", (int)torus_node(m->c), "time_zero", clock,
-                     "time_zero_unix_ns", (json_int_t)begin, "clocks", clocks_json(r), "silent",
-                     m->silent);
+    return json_pack("{s:s s:i s:o s:i s:s s:I s:o s:O s:O}", "generator", "torusctl trace",
+                     "version", 1, "job", ins_text(w->job), "node", (int)torus_node(m->c),
+                     "time_zero", clock, "time_zero_unix_ns", (json_int_t)begin, "clocks",
+                     clocks_json(r), "silent", m->silent, "events_lost", w->lost);
 }
 
 /* print_clocks says how exact the axis is: in general, and each node of a small machine. */
@@ -125,22 +135,6 @@ static void print_clocks(const struct ins_rings *r, uint32_t here)
     }
     fprintf(stderr, "times of %u node%s are on one axis, within +-%.3f ms\n", known,
             known == 1 ? "" : "s", 1e-6 * (double)worst);
-}
-
-/* warn_overwritten names the nodes that have no recorder, or have overwritten events. */
-static void warn_overwritten(const struct ins_rings *r)
-{
-    uint32_t none = 0, full = 0;
-    for (uint32_t n = 0; n < r->nodes; n++) {
-        none += r->clock[n].known && r->clock[n].size == 0;
-        full += r->clock[n].size && r->clock[n].recorded > r->clock[n].size;
-    }
-    if (none)
-        fprintf(stderr, "! %u node%s nothing: [trace] events is 0 there\n", none,
-                none == 1 ? " records" : "s record");
-    if (full)
-        fprintf(stderr, "the rings of %u node%s have overwritten earlier events\n", full,
-                full == 1 ? "" : "s");
 }
 
 /* ---- the command ---- */
@@ -196,7 +190,7 @@ static bool is_kept(const struct ins_machine *m, const struct wish *w, const str
                 (unsigned long long)least, (unsigned long long)most);
     fputc('\n', stderr);
     print_silent(m);
-    warn_overwritten(r);
+    ins_trace_lost_print(w->lost, w->selection.peers);
     fputs("  the recorders keep the latest events: trace an operation sooner after it, or raise "
           "[trace] events (torusd.conf); calls in the segment of a node are not recorded\n",
           stderr);
@@ -218,30 +212,38 @@ static void show(struct ins_machine *m, const struct wish *w, const struct ins_r
     json_object_set_new(all, "job", ins_text(w->job));
     json_object_set_new(all, "events", ins_trace_json(events, axis));
     json_object_set_new(all, "clocks", clocks_json(r));
+    json_object_set(all, "events_lost", w->lost);
     ins_end(m, all);
 }
 
+/* find_lost finds the nodes that have lost events of the job. */
+static void find_lost(struct ins_machine *m, struct wish *w, const struct ins_rings *r)
+{
+    json_t *facts = ins_facts(m, TD_STATUS_HOST);
+    int64_t now = tl_now_ns();
+    w->lost = ins_trace_lost(r, &(struct ins_trace_job){w->nodes, now, now - w->formed_at}, facts);
+    json_decref(facts);
+}
+
 /* print_rest says how exact the axis is, and what is missing. */
-static void print_rest(const struct ins_machine *m, const struct ins_rings *r)
+static void print_rest(const struct ins_machine *m, const struct wish *w, const struct ins_rings *r)
 {
     print_silent(m);
     print_clocks(r, torus_node(m->c));
-    warn_overwritten(r);
+    ins_trace_lost_print(w->lost, w->selection.peers);
 }
 
-static int make(struct ins_machine *m, struct wish *w, const struct ins_rings *r)
+static int make(struct ins_machine *m, struct wish *w, const struct ins_rings *r,
+                const json_t *state)
 {
     int64_t zero = 0;
     if (!is_kept(m, w, r))
         return EXIT_FAILED;
-    json_t *state = ins_collect(m);
     w->selection.late = json_object_get(state, "operations");
-    w->selection.peers = json_object_get(state, "peers");
     w->selection.silent = m->silent;
     w->selection.late_at = tl_now_ns();
     w->selection.is_whole = json_array_size(m->silent) == 0;
     json_t *events = ins_timeline(r, &w->selection, &zero);
-    json_decref(state);
     if (!events) {
         fputs("torusctl trace: out of memory\n", stderr);
         return EXIT_FAILED;
@@ -252,7 +254,7 @@ static int make(struct ins_machine *m, struct wish *w, const struct ins_rings *r
         show(m, w, r, events, &axis);
         json_decref(events);
         if (!w->as_json)
-            print_rest(m, r);
+            print_rest(m, w, r);
         return EXIT_WELL;
     }
     size_t count = json_array_size(events);
@@ -261,7 +263,7 @@ static int make(struct ins_machine *m, struct wish *w, const struct ins_rings *r
     int code = write_file(w, all);
     json_decref(all);
     if (code == EXIT_WELL) {
-        print_rest(m, r);
+        print_rest(m, w, r);
         char clock[40];
         ins_moment(clock, sizeof clock, axis.begin_ns, 6);
         fprintf(stderr,
@@ -283,8 +285,16 @@ static int trace(torus_context *c, const struct ins_choices *o, struct wish *w)
         fprintf(stderr, "torusctl trace: %s\n", ctl_error(c));
         code = EXIT_FAILED;
     }
-    if (code == EXIT_WELL)
-        code = make(&m, w, &rings);
+    if (code == EXIT_WELL) {
+        json_t *state = ins_collect(&m);
+        w->selection.peers = json_object_get(state, "peers");
+        find_lost(&m, w, &rings);
+        code = make(&m, w, &rings, state);
+        json_decref(state);
+    }
+    json_decref(w->nodes);
+    json_decref(w->lost);
+    w->nodes = w->lost = NULL;
     ins_rings_free(&rings);
     ins_machine_end(&m);
     return code;
@@ -307,12 +317,15 @@ static int run(int argc, char **argv)
     struct ins_choices o;
     struct wish w = {.lines = LINES};
     char *end = NULL;
-    const char *operation = ctl_take_option(&argc, argv, "--operation"), *job = NULL;
+    bool is_user = ins_wanted_take(&w.wanted, &argc, argv);
+    const char *operation = ctl_take_option(&argc, argv, "--operation");
     const char *lines = ctl_take_option(&argc, argv, "--lines");
     w.file = ctl_take_option(&argc, argv, "-o");
-    const char *wrong = ins_read_choices(argc, argv, &o, &job);
+    const char *wrong = ins_read_choices(argc, argv, &o, &w.wanted.job);
     if (wrong)
         return ctl_usage("trace", ctl_no_option(wrong));
+    if (!is_user)
+        return ctl_usage("trace", INS_USER_WRONG);
     if (w.file && (o.watch || o.as_json || lines))
         return ctl_usage("trace", "-o writes the timeline, as JSON, once: give it without --json, "
                                   "--watch and --lines, which show the latest calls");
@@ -328,7 +341,6 @@ static int run(int argc, char **argv)
     for (bool first = true; c && code == EXIT_WELL && (first || o.watch); first = false) {
         if (!first)
             ins_pause();
-        w.selection.job = job; /* without a name, the latest job of each round */
         code = trace(c, &o, &w);
         fflush(stdout);
     }
@@ -338,10 +350,11 @@ static int run(int argc, char **argv)
 
 const struct ctl_command ctl_command_trace = {
     .name = "trace",
-    .arguments = "[JOB] [--operation N] [--lines N|all] [-o FILE.json] " INS_ARGUMENTS,
+    .arguments = "[JOB] [--user UID] [--operation N] [--lines N|all] [-o FILE.json] " INS_ARGUMENTS,
     .what = "show the latest calls of a job, also one that is over, or write a timeline of all",
     .options =
-        "  JOB                  the job, also one that is over (default: the latest)\n"
+        "  JOB                  the job, also one that is over (default: the "
+        "latest)\n" INS_USER_OPTION
         "  --operation N        only the operations of this number (torusctl ops)\n"
         "  --lines N            show the latest N calls and events (default: 24), or all\n"
         "  -o FILE.json         write all as a timeline, in Chrome's trace format, for Perfetto;\n"

@@ -82,6 +82,14 @@ static int by_number(const void *left, const void *right)
     return (b->text[0] != 0) - (a->text[0] != 0); /* the one with a sentence stays */
 }
 
+/* note_first notes the first event that a ring still has. Copies for failures are older. */
+static void note_first(struct ins_clock_of *c, const struct td_trace_event *e)
+{
+    int64_t at = (int64_t)e->at - c->offset_ns;
+    if (e->number + c->size > c->recorded && (!c->first_at || at < c->first_at))
+        c->first_at = at;
+}
+
 /* take keeps the events of a row that belong to a job, or to no job. */
 static void take(struct ins_rings *r, const json_t *row, uint64_t world)
 {
@@ -89,6 +97,7 @@ static void take(struct ins_rings *r, const json_t *row, uint64_t world)
     for (size_t i = 0; node < r->nodes && i < events_of(row); i++) {
         struct ins_event *to = &r->event[r->count];
         event_of(row, i, &to->e);
+        note_first(&r->clock[node], &to->e);
         if (to->e.world != world && to->e.world != 0)
             continue;
         to->node = node;
