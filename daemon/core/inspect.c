@@ -403,6 +403,7 @@ static void record_row(struct td_page *p, const struct td_waits_job *j)
                                .uid = j->uid,
                                .instance = j->world,
                                .size = j->size,
+                               .unformed = j->unformed,
                                .formed_ns = td_page_age(p, j->formed_at),
                                .ended_ns = j->groups ? 0 : td_page_age(p, j->ended_at),
                                .operations = j->operations,

@@ -16,12 +16,13 @@
 enum { TD_NOTES_MAX = 64, TD_NOTE_NONE = -1 };
 
 enum td_note_kind {
-    TD_NOTE_JOB_FORMED,  /* this node has the first group of a job */
-    TD_NOTE_JOB_ENDED,   /* this node has dropped that group */
-    TD_NOTE_RANK_DIED,   /* the process of a rank of this node has ended without leaving */
-    TD_NOTE_FAILED,      /* an operation has ended with an error on this node */
-    TD_NOTE_NODE_SILENT, /* nothing has come from a node for some heartbeats */
-    TD_NOTE_NODE_HEARD,  /* it is heard again, after a silence that was noted */
+    TD_NOTE_JOB_FORMED,   /* this node has the first group of a job */
+    TD_NOTE_JOB_ENDED,    /* this node has dropped that group */
+    TD_NOTE_JOB_UNFORMED, /* the registry: the ranks of a job did not all join, and it is over */
+    TD_NOTE_RANK_DIED,    /* the process of a rank of this node has ended without leaving */
+    TD_NOTE_FAILED,       /* an operation has ended with an error on this node */
+    TD_NOTE_NODE_SILENT,  /* nothing has come from a node for some heartbeats */
+    TD_NOTE_NODE_HEARD,   /* it is heard again, after a silence that was noted */
     TD_NOTE_KINDS
 };
 
@@ -36,9 +37,10 @@ struct td_note {
     uint32_t group;     /* 0: the job's world */
     uint64_t operation; /* FAILED: its number, as ranks count their calls */
     int64_t rank, node;
-    uint64_t age_ns; /* JOB_ENDED: since the job formed; FAILED: since the first rank's call;
-                        NODE_SILENT, NODE_HEARD: since the last message before */
-    td_err error;    /* FAILED; JOB_ENDED: of the first call that failed, or TD_OK */
+    uint64_t age_ns; /* JOB_ENDED: since the job formed; JOB_UNFORMED: since its first rank joined;
+                        FAILED: since the first rank's call; NODE_SILENT, NODE_HEARD: since the last
+                        message before */
+    td_err error;    /* FAILED; JOB_UNFORMED; JOB_ENDED: of the first call that failed, or TD_OK */
     /* the sentence of the error, or of the death; JOB_ENDED: of the first death of a rank of this
      * node, if no call has failed; NODE_SILENT: nothing has come since there is a link, and why
      * that may be; else "" */

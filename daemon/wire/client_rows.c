@@ -72,6 +72,7 @@ static void put_record(const struct td_row_record *r, Torus__Client__RowRecord *
     m->died_pid = r->died_pid;
     m->died_paused_ns = r->died_paused_ns;
     m->nodes = td_wire_put_bitmap(&r->nodes);
+    m->unformed = r->unformed;
 }
 
 static void put_wait(const struct td_row_wait *r, Torus__Client__RowWait *m)
@@ -311,6 +312,7 @@ static bool get_record(const Torus__Client__RowRecord *m, struct td_row_record *
                                 .uid = m->uid,
                                 .instance = m->instance,
                                 .size = m->size,
+                                .unformed = m->unformed,
                                 .formed_ns = m->formed_ns,
                                 .ended_ns = m->ended_ns,
                                 .operations = m->operations,

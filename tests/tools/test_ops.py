@@ -294,6 +294,43 @@ class Operations(unittest.TestCase):
         self.assertEqual((record["error"], record["forming"]["joined"]), (0, 1))
         self.assertGreater(record["formed_ns"], record["forming"]["forming_ns"])
 
+    def test_why_tells_of_a_job_that_did_not_form(self):
+        done = subprocess.run([CTL, "emulate", "1x2", "--ranks", "1", "--", "sh", "-c", f"""
+            TORUS_JOB=short TORUS_RANK=2 TORUS_SIZE=4 {CALLER} </dev/null >&- 2>&- & process=$!
+            until {CTL} ops | grep -q 'job short .* is forming'; do sleep 0.1; done
+            kill $process
+            while {CTL} ops | grep -q 'job short .* is forming'; do sleep 0.1; done
+            for options in 'why short' 'why' 'stragglers short' 'why short --json'; do {CTL} $options; echo =====; done
+            {CTL} trace short"""], capture_output=True, text=True, timeout=DEADLINE_S)
+        *texts, record, _ = re.sub(r"(?m)^\[0\] ", "", done.stdout).split("=====\n")
+        for text in texts:
+            self.assertRegex(text, r"^job short of user \d+: 4 ranks, did not form\n"
+                                   r"  began     \S+ ago, at \S+, when its first process joined\n  ended     \S+ ago, at \S+\n"
+                                   r"  why       job short did not form: its processes ended or were cancelled, and 3 of 4 "
+                                   r"ranks had never joined: ranks 0-1, 3\n$")
+        record = json.loads(record)
+        self.assertEqual((record["job"], record["unformed"], record["size"]), ("short", True, 4))
+        self.assertIn("no node has a record of a job short of yours", done.stderr)
+
+    def test_why_names_other_jobs_that_may_be_meant(self):
+        done = subprocess.run([CTL, "emulate", "1x2", "--ranks", "1", "--", "sh", "-c", f"""
+            start() {{ TORUS_JOB=$1 TORUS_RANK=0 TORUS_SIZE=$2 {CALLER} <$fifo >&- 2>&- & }}
+            fifo=${{TORUS_SOCKET%/*}}/never; mkfifo $fifo; sleep 60 >$fifo & holder=$!
+            start one 1
+            until {CTL} jobs | grep -q 'one .* running'; do sleep 0.1; done
+            start two 2
+            until {CTL} ops | grep -q 'job two .* is forming'; do sleep 0.1; done
+            for options in 'why one' 'why' 'why --json' 'why --user 4711' 'why --user me'; do
+                {CTL} $options 2>&1; echo =====; done
+            kill $holder"""], capture_output=True, text=True, timeout=DEADLINE_S)
+        one, latest, record, nobody, wrong, _ = re.sub(r"(?m)^\[0\] ", "", done.stdout).split("=====\n")
+        self.assertRegex(one, "^job one of user ")
+        self.assertNotIn("other job", one)  # no other user has one of this name
+        self.assertRegex(latest, r"^job two of user (?s:.*)\n1 other job: one of user \d+; torusctl why JOB \[--user UID\] shows another\n$")
+        self.assertEqual([(o["job"], o["runs"]) for o in json.loads(record)["other_jobs"]], [("one", True)])
+        self.assertEqual(nobody, "torusctl why: no node has a record of a job of yours\n")
+        self.assertIn("--user takes the number of a user", wrong)
+
     def test_a_job_that_has_lost_a_node_is_broken_and_not_forming(self):
         process = subprocess.Popen([CTL, "emulate", "1x4", "--ranks", "3", "--", "sh", "-c", f"""
             [ $TORUS_RANK = 0 ] && exec {CALLER}

@@ -355,7 +355,8 @@ static struct td_status_row some_row(void)
                                               .died_ns = wide(),
                                               .died_rank = wide32(),
                                               .died_pid = wide(),
-                                              .died_paused_ns = wide()};
+                                              .died_paused_ns = wide(),
+                                              .unformed = below(2) == 1};
         row.u.record.nodes = some_ranks((uint32_t)below(TD_NODES_MAX + 1));
         break;
     case TD_ROW_WAIT:

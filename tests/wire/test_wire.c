@@ -223,6 +223,7 @@ static void same_record(const struct td_row_record *a, const struct td_row_recor
     SAME(died_rank);
     SAME(died_pid);
     SAME(died_paused_ns);
+    SAME(unformed);
     same_set(&a->nodes, &b->nodes);
 }
 

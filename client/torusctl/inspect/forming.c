@@ -2,7 +2,6 @@
 #include "forming.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "groups.h"
 #include "inspect.h"
@@ -40,12 +39,12 @@ json_t *ins_forming(const json_t *jobs, const json_t *groups, const json_t *clie
     return forming;
 }
 
-json_t *ins_forming_latest(const json_t *forming, const char *name)
+json_t *ins_forming_latest(const json_t *forming, const struct ins_wanted *wanted)
 {
     json_t *best = NULL;
     for (size_t i = 0; i < json_array_size(forming); i++) {
         json_t *job = json_array_get(forming, i);
-        if ((!name || strcmp(ins_string(job, "name"), name) == 0) &&
+        if (ins_is_wanted(wanted, ins_string(job, "name"), ins_number(job, "uid")) &&
             (!best || ins_number(job, "forming_ns") < ins_number(best, "forming_ns")))
             best = job;
     }
@@ -87,4 +86,17 @@ void ins_forming_print(const json_t *job)
            "on their hosts\n",
            (long long)ins_number(job, "uid"), ins_string(job, "name"),
            (long long)ins_number(job, "size"));
+}
+
+void ins_unformed_print(const json_t *record)
+{
+    char begun[80], over[80];
+    json_int_t now = ins_number(record, "unix_ns"), size = ins_number(record, "size");
+    ins_ago(begun, sizeof begun, now, ins_number(record, "formed_ns"));
+    ins_ago(over, sizeof over, now, ins_number(record, "ended_ns"));
+    printf("job %s of user %lld: %lld rank%s, did not form\n", ins_string(record, "job"),
+           (long long)ins_number(record, "uid"), (long long)size, size == 1 ? "" : "s");
+    printf("  began     %s, when its first process joined\n", begun);
+    printf("  ended     %s\n", over);
+    printf("  why       %s\n", ins_string(record, "text"));
 }

@@ -5,14 +5,18 @@
 
 #include <jansson.h>
 
+#include "wanted.h"
+
 /* ins_forming returns those of the jobs that wait for ranks, with the processes that have joined,
  * "processes" [{rank (-1: any), node, pid, program}]. `groups`: groups.h. The caller owns the list.
  */
 json_t *ins_forming(const json_t *jobs, const json_t *groups, const json_t *clients);
-/* ins_forming_latest returns the job of a name (NULL: of any) in that list whose first process
- * joined last, or NULL. */
-json_t *ins_forming_latest(const json_t *forming, const char *name);
+/* ins_forming_latest returns the job that is wanted in that list whose first process joined last,
+ * or NULL. */
+json_t *ins_forming_latest(const json_t *forming, const struct ins_wanted *wanted);
 /* ins_forming_print prints since when a job forms, which ranks are missing, and what to check. */
 void ins_forming_print(const json_t *job);
+/* ins_unformed_print prints the record of a job that did not form. */
+void ins_unformed_print(const json_t *record);
 
 #endif

@@ -21,15 +21,16 @@ static json_t *row_json(const struct td_status_row *row)
     const struct td_row_record *r = &row->u.record;
     const struct td_row_wait *w = &row->u.wait;
     if (row->kind == TD_ROW_RECORD)
-        return json_pack(
-            "{s:o s:I s:I s:i s:I s:I s:I s:I s:i s:o s:I s:I s:i s:I s:I s:o}", "job",
-            ins_text(r->job), "uid", (json_int_t)r->uid, "instance", (json_int_t)r->instance,
-            "size", (int)r->size, "formed_ns", (json_int_t)r->formed_ns, "ended_ns",
-            (json_int_t)r->ended_ns, "waited_ns", (json_int_t)r->waited_ns, "operations",
-            (json_int_t)r->operations, "error", (int)r->error, "text", ins_text(r->text),
-            "failed_ns", (json_int_t)r->failed_ns, "died_ns", (json_int_t)r->died_ns, "died_rank",
-            (int)r->died_rank, "died_pid", (json_int_t)r->died_pid, "died_paused_ns",
-            (json_int_t)r->died_paused_ns, "nodes", ins_ranks(&r->nodes, r->nodes.bytes * 8, true));
+        return json_pack("{s:o s:I s:I s:i s:b s:I s:I s:I s:I s:i s:o s:I s:I s:i s:I s:I s:o}",
+                         "job", ins_text(r->job), "uid", (json_int_t)r->uid, "instance",
+                         (json_int_t)r->instance, "size", (int)r->size, "unformed",
+                         (int)r->unformed, "formed_ns", (json_int_t)r->formed_ns, "ended_ns",
+                         (json_int_t)r->ended_ns, "waited_ns", (json_int_t)r->waited_ns,
+                         "operations", (json_int_t)r->operations, "error", (int)r->error, "text",
+                         ins_text(r->text), "failed_ns", (json_int_t)r->failed_ns, "died_ns",
+                         (json_int_t)r->died_ns, "died_rank", (int)r->died_rank, "died_pid",
+                         (json_int_t)r->died_pid, "died_paused_ns", (json_int_t)r->died_paused_ns,
+                         "nodes", ins_ranks(&r->nodes, r->nodes.bytes * 8, true));
     if (row->kind == TD_ROW_WAIT)
         return json_pack(
             "{s:I s:i s:i s:s s:I s:I s:I s:I s:i s:I s:I s:I s:I s:i s:i s:i s:I s:I s:I}",
@@ -225,15 +226,15 @@ static void name_ranks(struct ins_machine *m, json_t *record, const json_t *rows
 
 /* ---- one job ---- */
 
-/* latest returns the record of the job of that name (NULL: of any) that formed last, or NULL. */
-static json_t *latest(const json_t *rows, const char *job)
+/* latest returns the record of the wanted job that formed last, or NULL. */
+static json_t *latest(const json_t *rows, const struct ins_wanted *w)
 {
     json_t *best = NULL;
     for (size_t i = 0; i < json_array_size(rows); i++) {
         json_t *row = json_array_get(rows, i);
-        bool named =
-            json_object_get(row, "job") && (!job || strcmp(ins_string(row, "job"), job) == 0);
-        if (named && (!best || ins_number(row, "formed_ns") < ins_number(best, "formed_ns")))
+        bool wanted = json_object_get(row, "job") &&
+                      ins_is_wanted(w, ins_string(row, "job"), ins_number(row, "uid"));
+        if (wanted && (!best || ins_number(row, "formed_ns") < ins_number(best, "formed_ns")))
             best = row;
     }
     return best;
@@ -271,11 +272,11 @@ static void facts_free(struct facts *f)
 static json_t *blank_of(const json_t *forming)
 {
     return json_pack(
-        "{s:O s:O s:O s:i s:i s:i s:i s:i s:s s:i s:[] s:[] s:[] s:[] s:[] s:[] s:[] s:[]}", "job",
-        json_object_get(forming, "name"), "uid", json_object_get(forming, "uid"), "size",
-        json_object_get(forming, "size"), "formed_ns", 0, "ended_ns", 0, "waited_ns", 0, "calls", 0,
-        "error", 0, "text", "", "failed_ns", 0, "stragglers", "silences", "in_flight", "named",
-        "named_nodes", "restarted", "nodes", "without");
+        "{s:O s:O s:O s:b s:i s:i s:i s:i s:i s:s s:i s:[] s:[] s:[] s:[] s:[] s:[] s:[] s:[]}",
+        "job", json_object_get(forming, "name"), "uid", json_object_get(forming, "uid"), "size",
+        json_object_get(forming, "size"), "unformed", 0, "formed_ns", 0, "ended_ns", 0, "waited_ns",
+        0, "calls", 0, "error", 0, "text", "", "failed_ns", 0, "stragglers", "silences",
+        "in_flight", "named", "named_nodes", "restarted", "nodes", "without");
 }
 
 static json_t *age_json(const struct td_status_row *row)
@@ -316,12 +317,12 @@ static void fill(struct ins_machine *m, json_t *record, const struct facts *f)
     add_without(m, record, f->rows);
 }
 
-/* choose returns the record of a job of that name (NULL: of any name), or NULL: the job that formed
- * last or began to form last. "forming" of the record is the job that still forms, or null. */
-static json_t *choose(struct ins_machine *m, const struct facts *f, const char *job)
+/* choose returns the record of the wanted job that formed last or began to form last, or NULL.
+ * "forming" of the record is the job that still forms, or null. */
+static json_t *choose(struct ins_machine *m, const struct facts *f, const struct ins_wanted *w)
 {
-    json_t *record = latest(f->rows, job), *forming = ins_forming_latest(f->forming, job);
-    if (!job && record && forming) { /* of two jobs, the later one */
+    json_t *record = latest(f->rows, w), *forming = ins_forming_latest(f->forming, w);
+    if (!w->job && record && forming) { /* of two jobs, the later one */
         bool formed_later = ins_number(record, "formed_ns") < ins_number(forming, "forming_ns");
         record = formed_later ? record : NULL;
         forming = formed_later ? NULL : forming;
@@ -332,19 +333,22 @@ static json_t *choose(struct ins_machine *m, const struct facts *f, const char *
     } else if (forming) {
         record = blank_of(forming);
     }
-    if (record)
-        json_object_set(record, "forming", forming ? forming : json_null());
+    if (!record)
+        return NULL;
+    json_object_set(record, "forming", forming ? forming : json_null());
+    json_object_set_new(record, "other_jobs",
+                        ins_other_jobs(w, record, json_object_get(f->all, "jobs"), f->rows));
     return record;
 }
 
-json_t *ins_record(struct ins_machine *m, const char *command, const char *job)
+json_t *ins_record(struct ins_machine *m, const char *command, const struct ins_wanted *wanted)
 {
     static const char *const only_merge[] = {
         "died_ns", "died_rank", "died_pid", "died_paused_ns", "operations", "instance", "at"};
     json_int_t now = ins_unix_ns(); /* nodes answer at once; the wait for silent ones comes after */
     struct facts f;
     bool asked = ask(m, &f);
-    json_t *record = asked ? choose(m, &f, job) : NULL;
+    json_t *record = asked ? choose(m, &f, wanted) : NULL;
     if (record) {
         ins_add_silence(m);
         json_object_set_new(record, "version", json_integer(1));
@@ -357,8 +361,9 @@ json_t *ins_record(struct ins_machine *m, const char *command, const char *job)
             json_object_del(record, only_merge[i]);
     } else if (!asked) {
         fprintf(stderr, "torusctl %s: %s\n", command, ctl_error(m->c));
-    } else if (job) {
-        fprintf(stderr, "torusctl %s: no node has a record of a job %s of yours\n", command, job);
+    } else if (wanted->job) {
+        fprintf(stderr, "torusctl %s: no node has a record of a job %s of yours\n", command,
+                wanted->job);
     } else {
         fprintf(stderr, "torusctl %s: no node has a record of a job of yours\n", command);
     }
@@ -450,7 +455,7 @@ void ins_record_print_without(const json_t *record)
 }
 
 /* print prints a record for people: first the job that forms, then the one that has formed. */
-static void print(const json_t *record, ins_record_fn *show)
+static void print(const json_t *record, const char *command, ins_record_fn *show)
 {
     const json_t *forming = json_object_get(record, "forming");
     bool formed = ins_number(record, "formed_ns") != 0;
@@ -458,29 +463,35 @@ static void print(const json_t *record, ins_record_fn *show)
         ins_forming_print(forming);
     if (json_is_object(forming) && formed)
         puts("\nthe job of this name before it:");
-    if (formed)
+    if (json_is_true(json_object_get(record, "unformed")))
+        ins_unformed_print(record);
+    else if (formed)
         show(record);
+    ins_other_jobs_print(json_object_get(record, "other_jobs"), command);
 }
 
 int ins_record_run(int argc, char **argv, ins_record_fn *show)
 {
-    const char *job = NULL;
+    struct ins_wanted wanted;
     struct ins_choices o;
     int code = EXIT_WELL;
-    const char *wrong = ins_read_choices(argc, argv, &o, &job);
+    bool is_user = ins_wanted_take(&wanted, &argc, argv);
+    const char *wrong = ins_read_choices(argc, argv, &o, &wanted.job);
     if (wrong)
         return ctl_usage(argv[0], ctl_no_option(wrong));
+    if (!is_user)
+        return ctl_usage(argv[0], INS_USER_WRONG);
     torus_context *c = ctl_open(o.socket, o.patience_s, &code);
     for (bool first = true; c && code == EXIT_WELL && (first || o.watch); first = false) {
         struct ins_machine m;
         if (!first)
             ins_pause();
         ins_machine_begin(&m, c, o.timeout_s, o.here);
-        json_t *record = ins_record(&m, argv[0], job);
+        json_t *record = ins_record(&m, argv[0], &wanted);
         if (record && o.as_json)
             ins_print(record);
         else if (record)
-            print(record, show);
+            print(record, argv[0], show);
         if (!o.as_json)
             ins_machine_print_silent(&m);
         code = record ? EXIT_WELL : EXIT_FAILED;

@@ -89,9 +89,10 @@ static int run(int argc, char **argv)
 
 const struct ctl_command ctl_command_stragglers = {
     .name = "stragglers",
-    .arguments = "[JOB] [--here] [--timeout SECONDS] [--watch] [--json] [--socket PATH]",
+    .arguments =
+        "[JOB] [--user UID] [--here] [--timeout SECONDS] [--watch] [--json] [--socket PATH]",
     .what = "show the ranks of a job for which others waited, the worst first",
-    .options =
-        "  JOB                  the job, also one that is over (default: the latest)\n" INS_OPTIONS,
+    .options = "  JOB                  the job, also one that is over (default: the "
+               "latest)\n" INS_USER_OPTION INS_OPTIONS,
     .run = run,
 };

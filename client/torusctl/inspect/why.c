@@ -91,9 +91,10 @@ static int run(int argc, char **argv)
 
 const struct ctl_command ctl_command_why = {
     .name = "why",
-    .arguments = "[JOB] [--here] [--timeout SECONDS] [--watch] [--json] [--socket PATH]",
+    .arguments =
+        "[JOB] [--user UID] [--here] [--timeout SECONDS] [--watch] [--json] [--socket PATH]",
     .what = "show what stopped a job, also one that is over, or slows it down",
-    .options =
-        "  JOB                  the job, also one that is over (default: the latest)\n" INS_OPTIONS,
+    .options = "  JOB                  the job, also one that is over (default: the "
+               "latest)\n" INS_USER_OPTION INS_OPTIONS,
     .run = run,
 };

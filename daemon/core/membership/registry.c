@@ -10,6 +10,7 @@
 #include "members.h"
 #include "core/net/session.h"
 #include "succession.h"
+#include "unformed.h"
 
 static void free_job(struct td_core *core, struct td_job *job)
 {
@@ -25,6 +26,7 @@ static void free_job(struct td_core *core, struct td_job *job)
     td_account_drop(core, job->account, TD_HOLD_MEMORY, job->charged);
     td_account_close(core, job->account);
     td_core_free(core, job->taken);
+    td_core_free(core, job->ever);
     td_core_free(core, job->entry);
     td_core_free(core, job->terms);
     td_core_free(core, job->refusal);
@@ -273,7 +275,8 @@ static struct td_job *start_job(struct td_core *core, const struct td_message_jo
     meet_namesakes(core, job);
     job->entry = td_arena_alloc(core->arena, m->size * sizeof *job->entry);
     job->taken = td_arena_alloc(core->arena, td_bit_bytes(m->size));
-    if (job->entry && job->taken)
+    job->ever = td_arena_alloc(core->arena, td_bit_bytes(m->size));
+    if (job->entry && job->taken && job->ever)
         return job;
     free_job(core, job);
     *wrong = no_memory(core);
@@ -499,8 +502,11 @@ static void join(struct td_core *core, uint32_t node, const struct td_message_jo
             free_job(core, job);
         return;
     }
-    if (m->rank != UINT32_MAX)
+    if (m->rank != UINT32_MAX) {
         td_bit_set(job->taken, m->rank);
+        td_bit_set(job->ever, m->rank);
+    }
+    job->any = job->any || m->rank == UINT32_MAX;
     job->entry[job->joined++] = (struct td_entry){
         .token = m->token,
         .pid = m->pid,
@@ -510,6 +516,7 @@ static void join(struct td_core *core, uint32_t node, const struct td_message_jo
         .differs = differs,
         .minor = (uint16_t)(m->minor < UINT16_MAX ? m->minor : UINT16_MAX),
     };
+    job->most = job->joined > job->most ? job->joined : job->most;
     job->epoch = m->epoch > job->epoch ? m->epoch : job->epoch;
     td_link_watch(core, node);
     td_time expires = td_core_after(core, m->timeout_ns);
@@ -643,6 +650,15 @@ static void rank_left(struct td_core *core, uint32_t node, uint64_t instance, ui
         }
 }
 
+/* note_last notes that a job did not form, before its last entry is removed. At a node that is no
+ * longer the registry, the joins have only moved on. */
+static void note_last(struct td_core *core, struct td_job *job, bool lost)
+{
+    if (!job->instance && job->joined == 1 && td_succession_keeps(core))
+        td_unformed_note(core, job, lost ? TD_ERR_NODE_FAILED : TD_ERR_CANCELLED,
+                         td_unformed_why_gone(core, job, lost));
+}
+
 /* unjoin removes the entry of a join. If the job has formed, its membership may never have reached
  * the node: then no RANK_LEFT follows. */
 static void unjoin(struct td_core *core, uint32_t node, uint64_t token)
@@ -653,6 +669,7 @@ static void unjoin(struct td_core *core, uint32_t node, uint64_t token)
             if (e->token == token && e->node == node) {
                 if (job->instance && job->unjoined == UINT32_MAX)
                     job->unjoined = node;
+                note_last(core, job, false);
                 remove_entry(core, job, i);
                 return;
             }
@@ -693,6 +710,7 @@ static bool lose_entry(struct td_core *core, struct td_job *job, uint32_t i)
         job->lost = job->entry[i].node;
     bool last = job->instance ? job->gone + 1 == job->joined && job->state == TD_JOB_FORMED
                               : job->joined == 1;
+    note_last(core, job, true);
     remove_entry(core, job, i);
     return !last;
 }
@@ -729,28 +747,6 @@ bool td_registry_daemon_is(struct td_core *core, uint32_t node, uint32_t daemon,
     return needed;
 }
 
-/* why_late returns the sentence for the ranks of a job that has not formed in time. */
-static const char *why_late(struct td_core *core, const struct td_job *job)
-{
-    char missing[200], namesake[120] = "";
-    uint32_t any = 0;
-    for (uint32_t i = 0; i < job->joined; i++)
-        any += job->entry[i].asked == UINT32_MAX;
-    uint32_t asked = td_bits_print(job->taken, job->size, false, missing, sizeof missing);
-    if (job->namesake)
-        snprintf(namesake, sizeof namesake,
-                 ". User %llu has a job of the same name: ranks of two users never meet",
-                 (unsigned long long)(job->namesake - 1));
-    if (job->joined == job->size)
-        return td_core_format(
-            core, "job %s: all ranks joined, but a node did not confirm them in time", job->name);
-    if (any)
-        return td_core_format(core, "job %s: only %u of %u ranks joined in time%s", job->name,
-                              job->joined, job->size, namesake);
-    return td_core_format(core, "job %s: %u of %u ranks did not join in time: rank%s %s%s",
-                          job->name, asked, job->size, asked == 1 ? "" : "s", missing, namesake);
-}
-
 void td_registry_timers(struct td_core *core)
 {
     struct td_job *next = NULL;
@@ -762,7 +758,9 @@ void td_registry_timers(struct td_core *core)
         }
         td_err error = TD_ERR_TIMEOUT;
         bool refused = job->state == TD_JOB_REFUSING || job->refusal;
-        const char *text = refused ? why_refused(core, job, &error) : why_late(core, job);
+        const char *text =
+            refused ? why_refused(core, job, &error) : td_unformed_why_late(core, job);
+        td_unformed_note(core, job, error, text);
         /* as room allows; the removal of the last entry frees the job */
         while (job->joined && td_core_room(core)) {
             const struct td_entry e = job->entry[job->joined - 1];

@@ -58,6 +58,25 @@ void td_waits_close(struct td_core *core, struct td_communicator *c)
     c->waits = NULL;
 }
 
+void td_waits_unformed(struct td_core *core, const struct td_waits_unformed *u)
+{
+    struct td_waits_job *j = place(core);
+    if (!j)
+        return;
+    *j = (struct td_waits_job){.world = td_core_random(core) | 1, /* no job has it */
+                               .uid = u->uid,
+                               .size = u->size,
+                               .unformed = true,
+                               .formed_at = u->begun_at,
+                               .ended_at = core->now,
+                               .error = u->error,
+                               .failed_at = core->now,
+                               .failed_rank = TD_NOTE_NONE,
+                               .failed_node = TD_NOTE_NONE};
+    snprintf(j->name, sizeof j->name, "%s", u->name);
+    snprintf(j->text, sizeof j->text, "%s", u->text);
+}
+
 /* row_of returns the row of a rank and a kind of call. If it has none, it takes the first free one
  * of its neighbours (rows are never freed, so its row cannot follow a free one), or else the least
  * of them. With `free_only`, it returns NULL if none of them is free. */

@@ -54,7 +54,8 @@ struct td_wait_silence {
 struct td_waits_job {
     uint64_t world; /* instance of the job; 0: the record is free */
     uint64_t uid;
-    uint32_t size, groups;           /* groups: on this node, not over yet */
+    uint32_t size, groups; /* groups: on this node, not over yet */
+    bool unformed;         /* its ranks did not all join: formed_at is when the first one did */
     uint8_t nodes[TD_NODES_MAX / 8]; /* that have ranks of the job */
     char name[TD_NAME_MAX];
     td_time formed_at, ended_at;
@@ -90,6 +91,18 @@ struct td_charge {
  * over. Without a free record the job has none. */
 void td_waits_open(struct td_core *core, struct td_communicator *c);
 void td_waits_close(struct td_core *core, struct td_communicator *c);
+/* struct td_waits_unformed: a job that did not form. begun_at: when its first rank joined. */
+struct td_waits_unformed {
+    const char *name;
+    uint64_t uid;
+    uint32_t size;
+    td_time begun_at;
+    td_err error;
+    const char *text;
+};
+
+/* td_waits_unformed makes the record of a job that did not form and is over. */
+void td_waits_unformed(struct td_core *core, const struct td_waits_unformed *unformed);
 /* td_waits_charge charges a rank of a group. It ignores a rank that the group does not have: a peer
  * may have named it. */
 void td_waits_charge(struct td_communicator *c, uint32_t rank, uint32_t kind,

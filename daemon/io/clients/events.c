@@ -84,6 +84,17 @@ static void note_end(struct td_events *e, uint64_t now_ns, const struct td_note 
                           n->job, (unsigned long long)n->uid, time, n->text);
 }
 
+static void note_unformed(struct td_events *e, uint64_t now_ns, const struct td_note *n,
+                          const struct td_log_fields *f)
+{
+    char time[32];
+    print_seconds(n->age_ns, time, sizeof time);
+    remember(e, now_ns, n->text);
+    td_log_rated_with(&e->jobs, now_ns, TD_LOG_INFO, f,
+                      "job %s of user %llu did not form in %s: %s: %s", n->job,
+                      (unsigned long long)n->uid, time, f->error, n->text);
+}
+
 /* note_silence logs that a node has been silent for some time, or is heard again. */
 static void note_silence(struct td_events *e, uint64_t now_ns, const struct td_note *n)
 {
@@ -123,6 +134,8 @@ void td_events_note(struct td_events *e, uint64_t now_ns, const struct td_note *
                           (unsigned long long)n->uid, n->size, n->size == 1 ? "" : "s");
     } else if (n->kind == TD_NOTE_JOB_ENDED) {
         note_end(e, now_ns, n, &f);
+    } else if (n->kind == TD_NOTE_JOB_UNFORMED) {
+        note_unformed(e, now_ns, n, &f);
     } else if (n->kind == TD_NOTE_RANK_DIED) {
         td_log_rated_with(&e->deaths, now_ns, TD_LOG_INFO, &f, "%s", n->text);
     } else if (n->kind == TD_NOTE_FAILED) {
