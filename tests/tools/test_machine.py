@@ -393,6 +393,17 @@ class Machine(unittest.TestCase):
         # one silence has one age
         self.assertEqual(len(re.findall("silent for", self.say(folder, 0, "links"))), 1)
 
+    def test_a_link_that_went_down_after_a_silence_says_since_when_nothing_has_come(self):
+        folder = self.alone("2", "--ranks", "1", "--set", "limits.progress_timeout=3s")
+        self.until_said("2 of 2 links up", folder, 0, "links", "--timeout", "60")
+        stopped = self.daemon(folder, 1)
+        os.kill(stopped, signal.SIGSTOP)
+        self.addCleanup(os.kill, stopped, signal.SIGCONT)
+        self.until_said(r"\n! the link from node 0 to node 1 has been down for \S+, since [0-9:]+; nothing has come from node 1 for "
+                        r"\S+, since [0-9:]+: ", folder, 0, "links")
+        [link] = json.loads(self.say(folder, 0, "links", "--here", "--json"))["links"]
+        self.assertGreater(link["silent_ns"], link["since_ns"] + 1e9)
+
     def test_a_lost_daemon_is_not_told_as_to_a_program(self):
         folder = self.alone("1")
         watch = subprocess.Popen([CTL, "jobs", "--watch", "--socket", folder + "/s0"], text=True,

@@ -9,6 +9,9 @@
 #include "inspect.h"
 #include "torusctl/torusctl.h"
 
+/* One time is told of a link that goes down so soon after its last message. */
+#define LATER_NS 1000000000LL
+
 /* state_of returns the state of a link: down if it was up before, or if its node is not heard. */
 static const char *state_of(const struct td_row_link *r)
 {
@@ -58,17 +61,29 @@ bool ins_link_is_dead(const json_t *link)
     return strcmp(ins_string(link, "state"), "down") == 0;
 }
 
-/* print_sentence prints that a link is down or silent, and since when (0: not known). */
-static void print_sentence(const json_t *l, const char *state, json_int_t ns)
+/* since_text writes " for 4.2s, since 03:12:45", or nothing if the time is not known (0). */
+static const char *since_text(char *text, size_t bytes, json_int_t ns)
 {
-    char age[32], clock[32], since[100] = "";
+    char age[32], clock[32];
     ins_duration(age, sizeof age, ns);
     ins_clock(clock, sizeof clock, ns);
-    if (ns)
-        snprintf(since, sizeof since, " for %s, since %s", age, clock);
-    printf("! the link from node %lld to node %lld %s %s%s: %s\n", (long long)ins_number(l, "from"),
-           (long long)ins_number(l, "to"), ns ? "has been" : "is", state, since,
-           ins_string(l, "error"));
+    snprintf(text, bytes, ns ? " for %s, since %s" : "", age, clock);
+    return text;
+}
+
+/* print_sentence prints that a link is down or silent, and since when (0: not known). A link is
+ * taken down after its far end has not been heard for a time, up to progress_timeout: both are
+ * told. */
+static void print_sentence(const json_t *l, const char *state, json_int_t ns)
+{
+    char since[100], unheard[100], nothing[200] = "";
+    json_int_t silent = ins_number(l, "silent_ns"), to = ins_number(l, "to");
+    if (ns && silent > ns + LATER_NS)
+        snprintf(nothing, sizeof nothing, "; nothing has come from node %lld%s", (long long)to,
+                 since_text(unheard, sizeof unheard, silent));
+    printf("! the link from node %lld to node %lld %s %s%s%s: %s\n",
+           (long long)ins_number(l, "from"), (long long)to, ns ? "has been" : "is", state,
+           since_text(since, sizeof since, ns), nothing, ins_string(l, "error"));
 }
 
 void ins_link_print_dead(const json_t *links)
