@@ -33,11 +33,9 @@ static void link_row(struct td_page *p, uint32_t node)
     const char *error = up ? "" : td_health_why(core, node);
     if (silence)
         error = "its daemon hangs, its host is down, or the network is cut";
-    if (silence && td_silence_is_mute(core, node)) {
-        char text[TD_TEXT_MAX];
-        td_silence_print_mute(core, text, sizeof text);
-        error = td_core_format(core, "%s", text);
-    }
+    char why[TD_TEXT_MAX];
+    if (silence && td_silence_print_why(core, node, why, sizeof why))
+        error = td_core_format(core, "%s", why);
     row->u.link =
         (struct td_row_link){.neighbour = node,
                              .health = td_health_state(core, node),

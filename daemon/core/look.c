@@ -10,12 +10,13 @@
 #include "core/net/session.h"
 #include "inspect.h"
 
-/* mute_text says that nothing comes from a node, in memory of this step. */
-static const char *mute_text(struct td_core *core)
+/* silence_text returns what is known of the reason of a silence, in memory of this step, or NULL.
+ */
+static const char *silence_text(struct td_core *core, uint32_t node)
 {
     char text[TD_TEXT_MAX];
-    td_silence_print_mute(core, text, sizeof text);
-    return td_core_format(core, "%s", text);
+    return td_silence_print_why(core, node, text, sizeof text) ? td_core_format(core, "%s", text)
+                                                               : NULL;
 }
 
 const char *td_look_why_not(struct td_core *core, uint32_t node, uint32_t minor, td_err *error)
@@ -40,11 +41,14 @@ const char *td_look_why_not(struct td_core *core, uint32_t node, uint32_t minor,
     *error = TD_ERR_BUSY;
     if (!td_link_is_open(link) || link->lane->minor == 0) {
         td_session_ask(core, link); /* the reply says which release runs there */
-        if (td_silence_is_mute(core, node))
-            return mute_text(core);
-        return td_core_format(core, "%s has not said yet which release it runs",
-                              td_core_node_name(core, node));
+        const char *why = silence_text(core, node);
+        return why ? why
+                   : td_core_format(core, "%s has not said yet which release it runs",
+                                    td_core_node_name(core, node));
     }
+    const char *why = td_silence_now(core, node) ? silence_text(core, node) : NULL;
+    if (why)
+        return why;
     if (!td_session_has_room(core, node))
         return td_core_format(core, "too much is in flight to %s", td_core_node_name(core, node));
     *error = TD_ERR_VERSION;

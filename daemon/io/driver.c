@@ -345,6 +345,11 @@ static bool segment_waits(void *driver, uint32_t group, uint32_t rank, uint32_t 
     return td_segments_waits(((struct td_loop *)driver)->segments, group, rank, kind, last, ns);
 }
 
+static bool own_fault(void *driver, uint32_t node, char *text, size_t bytes)
+{
+    return td_peers_own_fault(((struct td_loop *)driver)->peers, node, text, bytes);
+}
+
 /* fact tells torusctl of the settings, and of the host. */
 static bool fact(void *driver, uint32_t section, unsigned at, struct td_fact *fact)
 {
@@ -377,6 +382,7 @@ static bool start_core(struct td_loop *loop)
                                       .process_state = td_process_state,
                                       .driver = loop,
                                       .fact = fact,
+                                      .own_fault = own_fault,
                                       .segment_waits = segment_waits};
     loop->regions = td_regions_create(c->settings.scratch_bytes, c->settings.region_bytes_max);
     loop->segments = loop->regions ? td_segments_create(loop->regions) : NULL;

@@ -6,7 +6,8 @@ usage: cables.py BUILD
 
 Two hosts, and a job on both. The cable of one of them is taken out and put in again, three times: connections end, and
 new ones fail at once with "network is unreachable", or with "host is unreachable" on the other host. That says nothing
-of the daemon there. It needs root, to make network namespaces.
+of the daemon there. The log of the host whose interface was down names that interface. It needs root, to make network
+namespaces.
 """
 import sys
 import time
@@ -14,6 +15,11 @@ import time
 from machine import Failure, Machine, check_sound, enter, until
 
 OUT_S, PATIENCE_S, ROUNDS = 8, 20, 3
+
+
+def named(machine):
+    """Returns how often the log of each node has named its own interface."""
+    return [machine.log(n).count("this node's own interface net0 ") for n in range(2)]
 
 
 def main():
@@ -24,12 +30,16 @@ def main():
         job = machine.job([0, 0, 1, 1], 2000, 7)
         job.wait_joined()
         for k in range(ROUNDS):
+            before = named(machine)
             machine.unplug(k % 2)
             time.sleep(OUT_S)
             machine.unplug(k % 2, False)
             since = time.monotonic()
             until(4 * PATIENCE_S, lambda since=since: all(p.meets(since) for p in job.alive()),
                   lambda: "the ranks do not meet again\n" + machine.describe())
+            blamed = [n for n, count in enumerate(named(machine)) if count > before[n]]
+            if blamed != [k % 2]:
+                raise Failure(f"nodes {blamed} named an interface of their own, not {k % 2}\n" + machine.describe())
         check_sound([job])
         told = [f"{p} was told {e}" for p in job.player for e in p.errors]
         if told:

@@ -3,6 +3,7 @@
  * The node is node 1 of two. */
 #include "node.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "core/core.h"
@@ -95,6 +96,40 @@ static void the_log_is_told_once_of_a_link_over_which_nothing_comes(void **state
     node_end();
 }
 
+static const char *fault;
+
+static bool own_fault(void *driver, uint32_t far, char *text, size_t bytes)
+{
+    assert_ptr_equal(driver, &fault);
+    assert_int_equal(far, FAR);
+    if (fault)
+        snprintf(text, bytes, "%s", fault);
+    return fault != NULL;
+}
+
+/* The network seems to be cut, and it is this host that has no way to it. */
+static void a_silence_by_a_fault_of_this_host_blames_this_host(void **state)
+{
+    (void)state;
+    struct td_note note;
+    uint64_t lost = 0;
+    td_err error = TD_OK;
+    begin(TD_MINOR_GOODBYE, true);
+    node.core->options.driver = &fault;
+    node.core->options.own_fault = own_fault;
+    fault = "this node's own interface eth0 is down";
+    assert_string_equal(link_error(), "");
+    pass(3 * SECOND, false);
+    assert_string_equal(link_error(), fault);
+    assert_true(td_core_take_note(node.core, &note, &lost));
+    assert_int_equal(note.kind, TD_NOTE_NODE_SILENT);
+    assert_string_equal(note.text, fault);
+    assert_non_null(strstr(td_look_why_not(node.core, FAR, TD_MINOR_LOOK, &error), fault));
+    fault = NULL;
+    assert_non_null(strstr(link_error(), "its host is down, or the network is cut"));
+    node_end();
+}
+
 static void a_daemon_that_was_heard_to_its_end_has_died(void **state)
 {
     (void)state;
@@ -150,6 +185,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_link_over_which_nothing_has_come_names_what_to_check),
         cmocka_unit_test(the_log_is_told_once_of_a_link_over_which_nothing_comes),
+        cmocka_unit_test(a_silence_by_a_fault_of_this_host_blames_this_host),
         cmocka_unit_test(a_daemon_that_was_heard_to_its_end_has_died),
         cmocka_unit_test(nobody_knows_how_a_daemon_ended_that_was_not_heard),
         cmocka_unit_test(a_daemon_that_listens_somewhere_else_now_is_not_told_as_stopped),

@@ -102,6 +102,9 @@ static bool answers(const struct report *r, uint32_t node)
 /* advice_for returns what to do about a dead link, by its reason; NULL: it says too little. */
 static const char *advice_for(const char *why)
 {
+    if (strstr(why, "own interface") || strstr(why, "no route to it"))
+        return "look at ip link and ip route on that host: bring its interface up, or plug in its "
+               "cable";
     if (strstr(why, "its daemon runs"))
         return "write the address and port of the other daemon's listen into [peers] here";
     if (strstr(why, "refused"))

@@ -69,15 +69,26 @@ void td_silence_print_mute(const struct td_core *core, char *text, size_t bytes)
              core->node, core->node, endpoint ? endpoint[core->node] : "its own");
 }
 
-static void note(struct td_core *core, enum td_note_kind kind, uint32_t node, td_time ns, bool mute)
+bool td_silence_print_why(const struct td_core *core, uint32_t node, char *text, size_t bytes)
+{
+    const struct td_core_options *o = &core->options;
+    if (o->own_fault && o->own_fault(o->driver, node, text, bytes))
+        return true;
+    if (!td_silence_is_mute(core, node))
+        return false;
+    td_silence_print_mute(core, text, bytes);
+    return true;
+}
+
+static void note(struct td_core *core, enum td_note_kind kind, uint32_t node, td_time ns)
 {
     struct td_note *note = td_notes_add(core->notes, kind);
     if (!note)
         return;
     note->node = node;
     note->age_ns = ns;
-    if (mute)
-        td_silence_print_mute(core, note->text, sizeof note->text);
+    if (kind == TD_NOTE_NODE_SILENT)
+        td_silence_print_why(core, node, note->text, sizeof note->text);
 }
 
 void td_silence_tell(struct td_core *core, struct td_link *link)
@@ -95,7 +106,7 @@ void td_silence_tell(struct td_core *core, struct td_link *link)
     if (s->noted || quiet < most)
         return;
     s->noted = true;
-    note(core, TD_NOTE_NODE_SILENT, link->node, core->now - s->since, mute);
+    note(core, TD_NOTE_NODE_SILENT, link->node, core->now - s->since);
 }
 
 /* ---- its end ---- */
@@ -109,7 +120,7 @@ static void tell_heard(struct td_core *core, struct td_link *link, td_time since
         since = s->since;
     td_recorder_node(core->recorder, TD_TRACE_HEARD, link->node, core->now, since, 0);
     if (link->silent && s->noted)
-        note(core, TD_NOTE_NODE_HEARD, link->node, core->now - since, false);
+        note(core, TD_NOTE_NODE_HEARD, link->node, core->now - since);
     link->silent = s->noted = false;
 }
 

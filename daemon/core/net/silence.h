@@ -26,6 +26,9 @@ td_time td_silence_now(const struct td_core *core, uint32_t node);
  * node since it was made. td_silence_print_mute says so, and why that may be. */
 bool td_silence_is_mute(const struct td_core *core, uint32_t node);
 void td_silence_print_mute(const struct td_core *core, char *text, size_t bytes);
+/* td_silence_print_why writes what is known of the reason of a silence: a fault of this host, or
+ * that nothing has come since the connection was made. It returns false if nothing is. */
+bool td_silence_print_why(const struct td_core *core, uint32_t node, char *text, size_t bytes);
 /* td_silence_hear notes that a message has come from a node: a silence of it ends.
  * td_silence_hear_up notes that the link to it is up. */
 void td_silence_hear(struct td_core *core, struct td_link *link);

@@ -129,6 +129,11 @@ bool td_channel_address(const struct td_channel *c, char *text, size_t bytes)
     return td_endpoint_address(&c->socket, text, bytes);
 }
 
+bool td_channel_own(const struct td_channel *c, struct sockaddr_storage *address)
+{
+    return td_endpoint_own(&c->socket, address);
+}
+
 uint32_t td_channel_mtu(const struct td_channel *c)
 {
     return td_endpoint_mtu(&c->socket);

@@ -88,6 +88,8 @@ bool td_channel_send(struct td_channel *channel, const struct td_packet *packet,
 bool td_channel_is_express(const struct td_channel *channel);
 /* td_channel_address writes the address of the other end; false: a Unix socket. */
 bool td_channel_address(const struct td_channel *channel, char *text, size_t bytes);
+/* td_channel_own returns the address of this end of the stream; false: a Unix socket. */
+bool td_channel_own(const struct td_channel *channel, struct sockaddr_storage *address);
 /* td_channel_mtu returns the MTU of the path to the other end, in bytes; 0: not known, or a Unix
  * socket. */
 uint32_t td_channel_mtu(const struct td_channel *channel);

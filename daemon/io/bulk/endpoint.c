@@ -79,6 +79,13 @@ bool td_endpoint_address(const union td_stream *s, char *text, size_t bytes)
                                    : uv_ip4_name((const struct sockaddr_in *)&a, text, bytes) == 0;
 }
 
+bool td_endpoint_own(const union td_stream *s, struct sockaddr_storage *address)
+{
+    int size = sizeof *address;
+    return s->handle.type == UV_TCP &&
+           uv_tcp_getsockname(&s->tcp, (struct sockaddr *)address, &size) == 0;
+}
+
 uint32_t td_endpoint_mtu(const union td_stream *s)
 {
     int fd = -1, mtu = 0;

@@ -30,6 +30,8 @@ void td_endpoint_adjust(union td_stream *s, unsigned silence_ms);
 void td_endpoint_probe(union td_stream *s);
 /* td_endpoint_address writes the address of the other end; false: a Unix socket. */
 bool td_endpoint_address(const union td_stream *s, char *text, size_t bytes);
+/* td_endpoint_own returns the address of this end; false: a Unix socket. */
+bool td_endpoint_own(const union td_stream *s, struct sockaddr_storage *address);
 /* td_endpoint_mtu returns the MTU of the path to the other end, in bytes; 0: not known, or a Unix
  * socket. */
 uint32_t td_endpoint_mtu(const union td_stream *s);

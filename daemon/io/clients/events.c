@@ -104,8 +104,9 @@ static void note_silence(struct td_events *e, uint64_t now_ns, const struct td_n
     print_seconds(n->age_ns, time, sizeof time);
     print_moment(n->age_ns, moment, sizeof moment);
     if (n->kind == TD_NOTE_NODE_SILENT && n->text[0])
-        td_log_rated_with(&e->silences, now_ns, TD_LOG_WARNING, &f, "node %lld: %s",
-                          (long long)n->node, n->text);
+        td_log_rated_with(&e->silences, now_ns, TD_LOG_WARNING, &f,
+                          "node %lld has been silent for %s, since %s: %s", (long long)n->node,
+                          time, moment, n->text);
     else if (n->kind == TD_NOTE_NODE_SILENT)
         td_log_rated_with(&e->silences, now_ns, TD_LOG_INFO, &f,
                           "node %lld has been silent for %s, since %s: its daemon does not run, or "

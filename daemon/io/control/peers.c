@@ -143,6 +143,11 @@ uint32_t td_peers_mtu(const struct td_peers *peers, uint32_t *node)
     return least;
 }
 
+bool td_peers_own_fault(const struct td_peers *peers, uint32_t node, char *text, size_t bytes)
+{
+    return peers && td_peer_own_fault(&peers->peer[node], text, bytes);
+}
+
 const struct td_security *td_peers_security(const struct td_peers *peers)
 {
     return peers->security;

@@ -37,6 +37,9 @@ uint64_t td_peers_bulk_reads(const struct td_peers *peers);
 uint32_t td_peers_up(const struct td_peers *peers);
 uint32_t td_peers_wanted(const struct td_peers *peers);
 uint32_t td_peers_most(const struct td_peers *peers);
+/* td_peers_own_fault writes what is wrong with the interface of this host that the link to a node
+ * uses. It returns false if it runs, or is not known. */
+bool td_peers_own_fault(const struct td_peers *peers, uint32_t node, char *text, size_t bytes);
 /* td_peers_mtu returns the least MTU of the paths to peers that are connected over TCP, in bytes,
  * and sets *node to that peer; 0: none is. */
 uint32_t td_peers_mtu(const struct td_peers *peers, uint32_t *node);

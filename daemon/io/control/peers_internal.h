@@ -19,6 +19,7 @@
 #ifndef TD_IO_CONTROL_PEERS_INTERNAL_H
 #define TD_IO_CONTROL_PEERS_INTERNAL_H
 
+#include <net/if.h>
 #include <zmq.h>
 
 #include "io/alarm.h"
@@ -48,15 +49,17 @@ struct td_peer {
     struct td_peers *peers;
     uint32_t node;
     bool wanted, up, told_down, told_refused;
-    bool absent;  /* the last attempt was refused */
-    bool goodbye; /* the daemon of the last link has said goodbye */
-    bool steady;  /* always needed: it reconnects within RETRY_MS_MAX */
+    bool told_own; /* that a fault of this host is the reason */
+    bool absent;   /* the last attempt was refused */
+    bool goodbye;  /* the daemon of the last link has said goodbye */
+    bool steady;   /* always needed: it reconnects within RETRY_MS_MAX */
     struct td_zsocket *dealer, *monitor;
     struct td_probe *probe; /* why the DEALER has no connection */
     struct td_channel *channel;
     struct td_channel *express; /* carries numbered tree messages, if `express_open` */
     bool express_agreed;        /* the peer accepts an express path */
     bool express_open;
+    char interface[IF_NAMESIZE]; /* of this host, that the last link used; empty: not known */
     char address[80];     /* of the peer's host, from its reply; empty: that of the endpoint */
     uint64_t session;     /* number of this daemon's connection to the peer */
     uint64_t incarnation; /* of the peer, from its replies; 0: unknown */

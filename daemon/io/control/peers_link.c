@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "interfaces.h"
 #include "peers_delay.h"
 #include "peers_express.h"
 #include "peers_handshake.h"
@@ -61,10 +62,33 @@ static const char *how_up(const struct td_peer *p)
                : "its daemon was restarted; its journal says how the earlier one ended";
 }
 
+/* note_interface notes which interface of this host the link uses. */
+static void note_interface(struct td_peer *p)
+{
+    struct ifaddrs *list = NULL;
+    struct sockaddr_storage own;
+    p->interface[0] = '\0';
+    if (!p->channel || !td_channel_own(p->channel, &own) || getifaddrs(&list) != 0)
+        return;
+    td_interfaces_find(list, (struct sockaddr *)&own, p->interface, sizeof p->interface);
+    freeifaddrs(list);
+}
+
+bool td_peer_own_fault(const struct td_peer *p, char *text, size_t bytes)
+{
+    struct ifaddrs *list = NULL;
+    if (!p->interface[0] || getifaddrs(&list) != 0)
+        return false;
+    bool is = td_interfaces_fault(list, p->interface, text, bytes);
+    freeifaddrs(list);
+    return is;
+}
+
 static void link_up(struct td_peer *p)
 {
     struct td_log_fields about = about_node(p->node);
     p->up = true;
+    note_interface(p);
     uv_timer_stop(&p->retry);
     p->up_at = td_loop_now();
     p->peers->up++;
@@ -77,7 +101,7 @@ static void link_up(struct td_peer *p)
     else
         td_log_rated_with(&p->peers->first_log, p->up_at, TD_LOG_INFO, &about,
                           "link to node %u is established", p->node);
-    p->told_down = p->told_refused = p->goodbye = false;
+    p->told_down = p->told_refused = p->told_own = p->goodbye = false;
     p->incarnation_before = p->incarnation;
     td_loop_feed(p->peers->loop, &(struct td_event){.kind = TD_EVENT_LINK_UP,
                                                     .u.link = {.node = p->node,
@@ -261,6 +285,8 @@ static void on_probed(void *user, int error)
                       "there");
     else if (error == UV_ECONNREFUSED)
         end(p, "connection refused", 0, REFUSED);
+    else if (error == UV_ENETUNREACH || error == UV_ENETDOWN || error == UV_EADDRNOTAVAIL)
+        td_peer_end(p, "this node has no route to it: look at its own interfaces and routes", 0);
     else if (error)
         unanswered(p, error == UV_EAI_NONAME ? "no host has this name" : uv_strerror(error));
     else
@@ -497,11 +523,14 @@ void td_peer_hurry(struct td_peer *p)
 static void end(struct td_peer *p, const char *text, unsigned after_ms, enum absence absence)
 {
     bool refused = absence != NOT_KNOWN;
+    char fault[120];
+    bool own = !refused && td_peer_own_fault(p, fault, sizeof fault);
+    text = own ? fault : text;
     if (p->up && td_loop_now() - p->up_at >= STEADY_NS)
         p->retry_ms = RETRY_MS; /* otherwise it could fail again and again without a pause */
     bool was_up = p->up, other = strncmp(p->text, text, strlen(text)) != 0;
     bool news = p->unacknowledged.first || (refused && (!p->told_refused || other)) ||
-                (p->refusal[0] && other);
+                (p->refusal[0] && other) || own != p->told_own;
     p->up = false;
     p->peers->up -= was_up;
     close_connections(p);
@@ -527,6 +556,7 @@ static void end(struct td_peer *p, const char *text, unsigned after_ms, enum abs
         td_log_rated_with(&p->log, td_loop_now(), TD_LOG_INFO, &about,
                           "no link to node %u yet: %s; retrying", p->node, p->text);
     p->told_down = true;
+    p->told_own = own;
     p->told_refused = p->told_refused || refused;
     td_loop_feed(p->peers->loop,
                  &(struct td_event){.kind = TD_EVENT_LINK_DOWN,
