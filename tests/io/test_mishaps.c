@@ -558,6 +558,7 @@ static void a_daemon_that_was_started_again_at_another_port_is_told_as_such(void
     wants_tcp = true;
     start(2, "");
     wait_logged(0, "link to node 1 is ");
+    wait_logged(1, "link to node 0 is "); /* its goodbye takes this one */
     kill(daemon_pid[1], SIGTERM);
     assert_int_equal(waitpid(daemon_pid[1], &code, 0), daemon_pid[1]);
     wait_logged(0, "link to node 1 is down: its daemon was stopped by its operator");
