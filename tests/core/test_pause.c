@@ -286,6 +286,27 @@ static void a_rank_that_gave_a_paused_daemon_up_is_recorded_with_the_pause(void 
     node_end();
 }
 
+/* Another node that has not heard of the loss calls for the job, whose ranks here are all gone. */
+static void a_job_that_is_over_tells_that_its_daemon_was_given_up(void **state)
+{
+    static const char *const told[] = {
+        "all ranks on node 0 (0) are gone: rank 0 died first: process ",
+        "all ranks on node 0 (0) are gone: torusd there did not run "};
+    (void)state;
+    for (unsigned paused = 0; paused < 2; paused++) {
+        close_after(paused ? 24 * beat : 0);
+        struct td_message m = {.kind = TD_MESSAGE_REPORT, .instance = node.core->waits[0].world};
+        node_forget();
+        node_message(PEER, &m);
+        const struct td_message *answer = node_sent_to(PEER, TD_MESSAGE_RANK_LOST);
+        assert_non_null(answer);
+        assert_non_null(strstr(answer->u.rank_lost.text, told[paused]));
+        assert_true(!paused ||
+                    strstr(answer->u.rank_lost.text, " s, and rank 0 gave it up or died"));
+        node_end();
+    }
+}
+
 static void the_call_of_a_rank_that_is_gone_is_over(void **state)
 {
     (void)state;
@@ -332,6 +353,7 @@ int main(void)
         cmocka_unit_test(client_without_hello_has_its_time_left_after_a_pause),
         cmocka_unit_test(operation_is_not_stalled_by_a_pause),
         cmocka_unit_test(a_rank_that_gave_a_paused_daemon_up_is_recorded_with_the_pause),
+        cmocka_unit_test(a_job_that_is_over_tells_that_its_daemon_was_given_up),
         cmocka_unit_test(the_call_of_a_rank_that_is_gone_is_over),
         cmocka_unit_test(a_turn_that_is_overdue_is_no_pause_before_the_last_step),
     };

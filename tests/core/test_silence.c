@@ -365,6 +365,25 @@ static void the_verdict_tells_of_the_silence(void **state)
     assert_non_null(m);
     assert_int_equal(m->u.verdict.silent_node, 2 + 1);
     expect_about(m->u.verdict.silent_ns, 4 * SECOND);
+    assert_non_null(strstr(m->u.verdict.text,
+                           ": 1 of 3 ranks had not arrived in time: rank 2; node 2 "
+                           "(2) has been silent for 4."));
+    assert_non_null(strstr(m->u.verdict.text, " s, and its ranks may have called"));
+    node_end();
+}
+
+/* A rank whose node is heard has not called, whichever other nodes are silent. */
+static void the_sentence_does_not_excuse_a_rank_whose_node_is_heard(void **state)
+{
+    (void)state;
+    begin(0);
+    node_call(c, (int64_t)(4 * SECOND));
+    arrive(1);
+    node_hear(4, 5 * SECOND);
+    const struct td_message *m = node_sent_to(2, TD_MESSAGE_VERDICT);
+    assert_non_null(m);
+    assert_non_null(strstr(m->u.verdict.text, ": 1 of 3 ranks had not arrived in time: rank 2"));
+    assert_null(strstr(m->u.verdict.text, "silent"));
     node_end();
 }
 
@@ -620,6 +639,7 @@ int main(void)
         cmocka_unit_test(a_daemon_that_did_not_run_charges_itself),
         cmocka_unit_test(a_failed_call_charges_the_silence_too),
         cmocka_unit_test(the_verdict_tells_of_the_silence),
+        cmocka_unit_test(the_sentence_does_not_excuse_a_rank_whose_node_is_heard),
         cmocka_unit_test(a_failed_call_charges_the_silence_that_the_verdict_tells),
         cmocka_unit_test(a_failed_call_charges_the_rank_of_a_node_that_was_not_silent),
         cmocka_unit_test(a_connection_that_was_not_needed_before_ends_no_silence),

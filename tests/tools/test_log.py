@@ -157,6 +157,14 @@ class Log(unittest.TestCase):
         self.assertNotIn("no call failed", self.log(0))
         said = self.ctl("why", "heat", "--here").stdout
         self.assertRegex(said, rf"(?m)^no call has failed\nrank 0 died .* ago, at .*: process {ranks[0].pid} on node 0$")
+        time.sleep(0.1)  # the call of rank 1 fails later than rank 0 died
+        ranks[1].stdin.close()
+        ranks[1].wait(DEADLINE_S)
+        said = self.ctl("why", "heat").stdout
+        self.assertRegex(said, r"(?m)^the first call failed .* ago, at .*: rank 0 of job heat died: "
+                               rf"process {ranks[0].pid} on node 0 \(0\)$")
+        self.assertRegex(said, r"(?m)^rank 0 died .* ago, at .*, [0-9.]+m?s before that call failed: "
+                               rf"process {ranks[0].pid} on node 0$")
 
 
 if __name__ == "__main__":

@@ -296,10 +296,49 @@ static void one_operation_has_what_happened_in_its_time(void **state)
     end();
 }
 
+static json_t *ranks_of(const char *name, const char *key)
+{
+    const json_t *e = find(name);
+    assert_non_null(e);
+    return json_object_get(json_object_get(e, "args"), key);
+}
+
+/* The daemon of node 1 did not run while a call failed on node 0. Rank 1 had given it up, and the
+ * call of rank 2 was read later. Rank 3 had not called, and its daemon ran. */
+static void a_failure_does_not_accuse_ranks_of_a_daemon_that_did_not_run(void **state)
+{
+    (void)state;
+    begin();
+    selection.is_whole = true;
+    add(0, TD_TRACE_CALL, 0, 10, 10);
+    add(0, TD_TRACE_CALL, 0, 12, 12)->sequence = 1;
+    struct td_trace_event *failed = add(0, TD_TRACE_FAILED, TD_TRACE_NOBODY, 12, 20);
+    failed->sequence = 1;
+    failed->error = (uint16_t)-TORUS_ERR_PARTITIONED;
+    add(1, TD_TRACE_CALL, 1, 10, 10);
+    add(1, TD_TRACE_RETURN, 1, 10, 11);
+    add(1, TD_TRACE_PAUSED, 0, 11, 30);
+    add(1, TD_TRACE_CALL, 1, 30.001, 30.001)->sequence = 1;
+    add(1, TD_TRACE_CALL, 2, 30.001, 30.001)->sequence = 1;
+    add(1, TD_TRACE_DIED, 1, 30.003, 30.003)->a = 19 * (uint64_t)SECOND;
+    add(2, TD_TRACE_CALL, 3, 10, 10);
+    make();
+    static const char *const name =
+        "ERROR: barrier 1 failed: nodes of the group do not hear each other";
+    static const char *const keys[] = {"missing_gave_up", "missing_unknown", "missing"};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        const json_t *list = ranks_of(name, keys[i]);
+        assert_int_equal(json_array_size(list), 1);
+        assert_int_equal(json_integer_value(json_array_get(list, 0)), i + 1);
+    }
+    end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_call_of_a_rank_that_gave_up_is_abandoned),
+        cmocka_unit_test(a_failure_does_not_accuse_ranks_of_a_daemon_that_did_not_run),
         cmocka_unit_test(a_wait_for_a_silent_node_does_not_name_a_rank),
         cmocka_unit_test(a_cut_of_the_network_is_no_pause_of_the_daemon),
         cmocka_unit_test(a_rank_of_a_silent_node_is_not_late),

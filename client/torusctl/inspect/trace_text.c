@@ -45,22 +45,32 @@ static int earlier_end(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* print_ranks prints a clause about the ranks of a list, if there are any. */
+static void print_ranks(const char *before, const json_t *list, const char *after)
+{
+    char ranks[200] = "";
+    ins_rank_runs(ranks, sizeof ranks, list);
+    if (ranks[0])
+        printf("; %s%s %s %s", before, ins_rank_word(ranks), ranks, after);
+}
+
 /* print_failure prints what is known of an operation that has failed: when it began, which ranks
  * were missing, and the sentence that its ranks have read. */
 static void print_failure(const json_t *event, const struct ins_axis *axis)
 {
-    const json_t *args = json_object_get(event, "args"),
-                 *missing = json_object_get(args, "missing");
+    const json_t *args = json_object_get(event, "args");
     json_int_t took = ins_number(args, "failed_after_ns");
     int64_t at = (int64_t)(1e3 * time_of(event)) - took;
-    char clock[40], duration[32] = "", ranks[200] = "";
+    char clock[40], duration[32] = "";
     ins_moment(clock, sizeof clock, axis->begin_ns + at, 6);
     ins_duration(duration, sizeof duration, took);
-    ins_rank_runs(ranks, sizeof ranks, missing);
     printf("%16s began at %s, failed %s%s", "", clock, took ? "after " : "at once",
            took ? duration : "");
-    if (ranks[0])
-        printf("; %s %s had not called", ins_rank_word(ranks), ranks);
+    print_ranks("", json_object_get(args, "missing"), "had not called");
+    print_ranks("", json_object_get(args, "missing_gave_up"),
+                "gave torusd up, as it did not run, or died");
+    print_ranks("it is not known whether ", json_object_get(args, "missing_unknown"),
+                "had called: torusd there did not run");
     if (*ins_string(args, "sentence"))
         printf("; %s", ins_string(args, "sentence"));
     putchar('\n');

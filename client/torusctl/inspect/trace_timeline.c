@@ -400,24 +400,64 @@ static bool remembers(const struct maker *k, int64_t since)
     return true;
 }
 
-/* missing returns the ranks of the job that had not called an operation of all of them, which began
- * at `begin`, when it failed on a node; NULL if that is not known. A call that waited in the
- * segment of a node is recorded after the failure: it counts from when the rank began to wait. */
-static json_t *missing(const struct maker *k, event failed, int64_t begin)
+/* enum had_called: whether a rank had called an operation when it failed. */
+enum had_called {
+    HAD_NOT,
+    HAD_CALLED,
+    HAD_GIVEN_UP, /* its daemon did not run, and it gave that up: it had called, perhaps */
+    HAD_UNKNOWN,  /* its daemon did not run, and has read its call later */
+};
+
+/* note_given_up marks the ranks whose daemon did not run when an operation failed, and which have
+ * given it up, before or after. */
+static void note_given_up(const struct maker *k, event failed, uint8_t *had)
+{
+    for (size_t i = 0; i < k->deaths; i++) {
+        event e = k->death[i];
+        bool paused = e->at - (int64_t)e->e.a - GIVEN_UP_NS < failed->at && failed->at < e->at;
+        if (e->e.subject < k->s->size && had[e->e.subject] != HAD_CALLED && paused)
+            had[e->e.subject] = HAD_GIVEN_UP;
+    }
+}
+
+/* add_ranks adds the ranks of one answer to the arguments of a failure, if there are any, or if
+ * `always`. */
+static void add_ranks(json_t *a, const char *key, const uint8_t *had, uint32_t size,
+                      enum had_called answer, bool always)
+{
+    json_t *list = json_array();
+    for (uint32_t r = 0; r < size; r++)
+        if (had[r] == answer)
+            json_array_append_new(list, json_integer(r));
+    if (always || json_array_size(list))
+        json_object_set(a, key, list);
+    json_decref(list);
+}
+
+/* add_missing adds the ranks of the job that had not called an operation of all of them, which
+ * began at `begin`, when it failed on a node, and those of which that is not known. It adds nothing
+ * if events are gone. A call that waited in the segment of a node is recorded after the failure: it
+ * counts from when the rank began to wait. */
+static void add_missing(const struct maker *k, event failed, int64_t begin, json_t *a)
 {
     uint32_t size = k->s->size;
     if (failed->e.group || !k->s->is_whole || !remembers(k, begin))
-        return NULL;
-    uint8_t *called = calloc(size + 1, 1);
-    json_t *list = called ? json_array() : NULL;
-    for (event e = k->r->event; called && e < k->r->event + k->r->count; e++)
-        if (e->e.kind == TD_TRACE_CALL && is_same_operation(e, failed) && e->e.subject < size)
-            called[e->e.subject] = e->since <= failed->at;
-    for (uint32_t r = 0; called && r < size; r++)
-        if (!called[r])
-            json_array_append_new(list, json_integer(r));
-    free(called);
-    return list;
+        return;
+    uint8_t *had = calloc(size + 1, 1);
+    for (event e = k->r->event; had && e < k->r->event + k->r->count; e++) {
+        if (e->e.kind != TD_TRACE_CALL || !is_same_operation(e, failed) || e->e.subject >= size)
+            continue;
+        had[e->e.subject] = e->since <= failed->at ? HAD_CALLED
+                            : is_read_late(k, e)   ? HAD_UNKNOWN
+                                                   : HAD_NOT;
+    }
+    if (!had)
+        return;
+    note_given_up(k, failed, had);
+    add_ranks(a, "missing", had, size, HAD_NOT, true);
+    add_ranks(a, "missing_gave_up", had, size, HAD_GIVEN_UP, false);
+    add_ranks(a, "missing_unknown", had, size, HAD_UNKNOWN, false);
+    free(had);
 }
 
 static void put_failure(struct maker *k, event e)
@@ -430,9 +470,8 @@ static void put_failure(struct maker *k, event e)
     if (e->text[0])
         json_object_set_new(a, "sentence", ins_text(e->text));
     add_number(a, "failed_after_ns", (uint64_t)(e->at - begin));
-    json_t *ranks = e->at > e->since ? missing(k, e, begin) : NULL;
-    if (ranks)
-        json_object_set_new(a, "missing", ranks);
+    if (e->at > e->since)
+        add_missing(k, e, begin, a);
     if (known)
         add_number(a, "culprit_rank", e->e.subject);
     if (e->e.a)

@@ -10,6 +10,7 @@
 #include "endings.h"
 #include "job.h"
 #include "parting.h"
+#include "waits.h"
 
 /* find_lost returns the rank in the job of a member that the job has lost, or UINT32_MAX. A member
  * that has only left the parent group is allowed: it may have made the new group before. */
@@ -335,6 +336,18 @@ bool td_subgroup_make_survivors(struct td_core *core, struct td_communicator *pa
     return fits;
 }
 
+/* why_over says that the ranks of a group that was here are gone. */
+static const char *why_over(struct td_core *core, const struct td_message *m)
+{
+    const char *here = td_core_node_name(core, core->node), *death = NULL;
+    if (m->group == TD_GROUP_MADE)
+        return td_core_format(core, "all ranks on %s have left or died", here);
+    death = td_waits_death(core, m->instance);
+    return death ? td_core_format(core, "all ranks on %s are gone: %s", here, death)
+                 : td_core_format(
+                       core, "all ranks on %s have left or died, or their joins have ended", here);
+}
+
 /* ending_of returns how the creation of a group that is not here has ended. If it ends now, ranks
  * of this node that come later get the same ending. `over`: the group was here. */
 static struct td_message_rank_lost ending_of(struct td_core *core, const struct td_message *m,
@@ -350,11 +363,7 @@ static struct td_message_rank_lost ending_of(struct td_core *core, const struct 
             .rank = UINT32_MAX, .error = error, .text = why_forgotten(core)};
     if (over)
         return (struct td_message_rank_lost){
-            .rank = UINT32_MAX,
-            .error = TD_ERR_RANK_FAILED,
-            .text = td_core_format(core, "all ranks on %s have left or died%s",
-                                   td_core_node_name(core, core->node),
-                                   m->group == TD_GROUP_MADE ? "" : ", or their joins have ended")};
+            .rank = UINT32_MAX, .error = TD_ERR_RANK_FAILED, .text = why_over(core, m)};
     struct td_message_rank_lost lost = {.rank = UINT32_MAX, .error = TD_ERR_TIMEOUT};
     if (m->kind == TD_MESSAGE_RANK_GONE)
         lost = (struct td_message_rank_lost){.rank = m->u.rank_gone.rank,

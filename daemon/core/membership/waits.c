@@ -219,6 +219,22 @@ void td_waits_died(struct td_core *core, struct td_communicator *c, const struct
     j->died_paused_ns = paused_ns;
 }
 
+const char *td_waits_death(struct td_core *core, uint64_t world)
+{
+    const struct td_waits_job *j = find(core, world);
+    if (!j || !j->died_at)
+        return NULL;
+    if (j->died_paused_ns == 0)
+        return td_core_format(core, "rank %u died first: process %llu", j->died_rank,
+                              (unsigned long long)j->died_pid);
+    return td_core_format(core,
+                          "torusd there did not run for %llu.%llu s, and rank %u gave it up or "
+                          "died: process %llu",
+                          (unsigned long long)j->died_paused_ns / 1000000000,
+                          (unsigned long long)j->died_paused_ns / 100000000 % 10, j->died_rank,
+                          (unsigned long long)j->died_pid);
+}
+
 void td_waits_segment(struct td_core *core, struct td_communicator *c)
 {
     struct td_charge charge = {0};

@@ -125,6 +125,9 @@ void td_waits_failed(struct td_core *core, struct td_communicator *c,
  * daemon had not run just before, or 0. */
 void td_waits_died(struct td_core *core, struct td_communicator *c, const struct td_seat *seat,
                    uint64_t paused_ns);
+/* td_waits_death tells of the first death among the ranks of a job on this node, without the node;
+ * in memory of this step. NULL: none has died, or the job has no record. */
+const char *td_waits_death(struct td_core *core, uint64_t world);
 /* td_waits_segment adds the sums of a group's segment, which is about to be closed. */
 void td_waits_segment(struct td_core *core, struct td_communicator *c);
 

@@ -11,6 +11,7 @@
 #include "core/membership/later_losses.h"
 #include "core/membership/parting.h"
 #include "core/net/session.h"
+#include "core/net/silence.h"
 #include "recording.h"
 #include "stall.h"
 
@@ -474,11 +475,35 @@ void td_gate_arrived(const struct td_operation *o, uint8_t *bits)
 
 /* ---- time ---- */
 
+/* name_silent writes which node of missing ranks is silent, and for how long: its ranks may have
+ * called. It writes nothing if all those nodes are heard. */
+static void name_silent(struct td_core *core, const struct td_communicator *c, const uint8_t *bits,
+                        char *text, size_t bytes)
+{
+    uint32_t node = core->node;
+    td_time most = 0;
+    char name[TD_NODE_NAME_MAX];
+    for (uint32_t r = 0; r < c->group.size; r++) {
+        uint32_t slot = 0, local = 0;
+        td_group_locate(&c->group, r, &slot, &local);
+        td_time ns = td_bit(bits, r) ? 0 : td_silence_unheard(core, c->group.node[slot]);
+        node = ns > most ? c->group.node[slot] : node;
+        most = ns > most ? ns : most;
+    }
+    text[0] = '\0';
+    if (most < (td_time)core->settings.heartbeat_ns)
+        return;
+    td_core_node_print(core, node, name, sizeof name);
+    snprintf(text, bytes, "; %s has been silent for %llu.%llu s, and its ranks may have called",
+             name, (unsigned long long)most / 1000000000,
+             (unsigned long long)most / 100000000 % 10);
+}
+
 static void expire(struct td_core *core, struct td_operation *o)
 {
     const struct td_communicator *c = o->communicator;
     uint8_t *bits = td_core_pad(core, td_bit_bytes(c->group.size));
-    char missing[200];
+    char missing[200], silent[TD_NODE_NAME_MAX + 80];
     if (!bits)
         return;
     td_gate_arrived(o, bits);
@@ -493,11 +518,12 @@ static void expire(struct td_core *core, struct td_operation *o)
                                             td_operation_describe(core, o)));
         return;
     }
+    name_silent(core, c, bits, silent, sizeof silent);
     td_operation_verdict(core, o, TD_ERR_TIMEOUT,
                          td_core_format(core,
-                                        "%s: %u of %u ranks had not arrived in time: rank%s %s",
+                                        "%s: %u of %u ranks had not arrived in time: rank%s %s%s",
                                         td_operation_describe(core, o), count, c->group.size,
-                                        count == 1 ? "" : "s", missing));
+                                        count == 1 ? "" : "s", missing, silent));
 }
 
 /* loses_rank returns true at the root of a group that floods, from the loss of a rank on. */
