@@ -13,6 +13,7 @@
 #include "core/membership/registry.h"
 #include "core/membership/succession.h"
 #include "core/membership/shrink.h"
+#include "core/membership/shrink_silence.h"
 #include "core/membership/waits.h"
 #include "core/net/fabric.h"
 #include "core/net/router.h"
@@ -45,11 +46,15 @@ static void list_peers(struct td_page *p)
 static void client_row(struct td_page *p, struct td_row_client client, const struct td_client *c)
 {
     struct td_status_row *row = td_page_row(p, TD_ROW_CLIENT);
+    const struct td_core_options *options = &p->core->options;
     client.pid = c->pid;
     client.uid = c->uid;
     client.program = c->program;
-    if (row)
-        row->u.client = client;
+    if (!row)
+        return;
+    row->u.client = client;
+    if (options->process_state)
+        row->u.client.doing = (unsigned char)options->process_state(c->pid);
 }
 
 /* rank_row: a client that is a rank of a group. */
@@ -297,6 +302,7 @@ static void shrink_row(struct td_page *p, const struct td_communicator *c,
     row->sequence = s->number;
     row->age_ns = p->core->now - s->started_at;
     row->running = s->accepted_round > 0;
+    row->nobody_waits = !row->running && !td_shrink_has_calls(s);
 }
 
 static void list_operations(struct td_page *p)

@@ -239,6 +239,7 @@ struct td_row_client {
     uint32_t group;            /* of the job: 0 for the world, TD_GROUP_MADE for any other */
     int64_t rank;              /* -1 before it joins, and while it waits for any rank */
     bool joining;              /* it waits until the job is complete */
+    unsigned char doing;       /* a letter of proc(5); 0: unknown */
 };
 
 struct td_row_job {
@@ -278,6 +279,7 @@ struct td_row_operation {
     uint32_t waits_for; /* running: the node whose message it waits for, this one if it computes;
                            TD_NODES_MAX: none */
     uint64_t idle_ns;   /* running: since a step was done, or a packet came */
+    bool nobody_waits;  /* a shrink that no live rank has called, as far as this node knows */
 };
 
 /* struct td_row_record: a job that this node has or had ranks of. */

@@ -21,6 +21,7 @@ static void put_client(const struct td_row_client *r, Torus__Client__RowClient *
     m->group = r->group;
     m->rank = r->rank;
     m->joining = r->joining;
+    m->state = r->doing;
 }
 
 static void put_job(const struct td_row_job *r, Torus__Client__RowJob *m)
@@ -160,6 +161,7 @@ static void put_operation(const struct td_row_operation *r, Torus__Client__RowOp
     m->steps = r->steps;
     m->waits_for = r->waits_for < TD_NODES_MAX ? r->waits_for + 1 : 0;
     m->idle_ns = r->idle_ns;
+    m->nobody_waits = r->nobody_waits;
     m->arrived = td_wire_put_bitmap(&r->arrived);
 }
 
@@ -403,7 +405,8 @@ static bool get_operation(const Torus__Client__RowOperation *m, struct td_wire_m
                                    .instance = m->instance,
                                    .world = m->world,
                                    .waits_for = m->waits_for ? m->waits_for - 1 : TD_NODES_MAX,
-                                   .idle_ns = m->idle_ns};
+                                   .idle_ns = m->idle_ns,
+                                   .nobody_waits = m->nobody_waits};
     return m->waits_for <= TD_NODES_MAX && get_absents(m, memory, r) &&
            get_ranks(&m->arrived, m->size, &r->arrived);
 }
@@ -434,8 +437,9 @@ bool td_wire_get_row(const Torus__Client__Row *m, struct td_wire_memory *memory,
                                                .job = m->client->job,
                                                .group = m->client->group,
                                                .rank = m->client->rank,
-                                               .joining = m->client->joining};
-        return true;
+                                               .joining = m->client->joining,
+                                               .doing = (unsigned char)m->client->state};
+        return m->client->state <= 127;
     case TORUS__CLIENT__ROW__BODY_JOB:
         row->kind = TD_ROW_JOB;
         row->u.job = (struct td_row_job){.name = m->job->name,

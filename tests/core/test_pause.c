@@ -338,6 +338,27 @@ static void a_node_that_was_never_heard_stays_so(void **state)
     node_end();
 }
 
+static char stopped(uint64_t pid)
+{
+    (void)pid;
+    return 'T';
+}
+
+/* A rank that has called may be stopped, too: the next call will wait for it. */
+static void the_state_of_each_process_is_told(void **state)
+{
+    static struct td_reply page;
+    (void)state;
+    begin();
+    struct td_communicator *c = group();
+    node_call(c, -1);
+    node.core->options.process_state = stopped;
+    assert_true(td_inspect_page(node.core, 1000, true, TD_STATUS_CLIENTS, 0, &page));
+    assert_int_equal(page.u.status.rows, 1);
+    assert_int_equal(page.u.status.row[0].u.client.doing, 'T');
+    node_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -355,6 +376,7 @@ int main(void)
         cmocka_unit_test(a_rank_that_gave_a_paused_daemon_up_is_recorded_with_the_pause),
         cmocka_unit_test(a_job_that_is_over_tells_that_its_daemon_was_given_up),
         cmocka_unit_test(the_call_of_a_rank_that_is_gone_is_over),
+        cmocka_unit_test(the_state_of_each_process_is_told),
         cmocka_unit_test(a_turn_that_is_overdue_is_no_pause_before_the_last_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
 /* Shrinks, driven message by message: core/membership/shrink.h. */
 #include "shrinks.h"
 
+#include "core/inspect.h"
 #include "core/membership/shrink.h"
 #include "core/membership/shrink_view.h"
 
@@ -388,6 +389,42 @@ static void a_withdrawn_shrink_has_no_time_limit(void **state)
     node_end();
 }
 
+/* A rank that has died waits no longer. If its node lives on, no other call gets its time limit. */
+static void the_time_limit_of_a_dead_rank_does_not_end_a_shrink(void **state)
+{
+    (void)state;
+    shrink_begin(0);
+    shrink_call();
+    assert_true(shrink_group->shrink->expires_at < TD_TIME_NEVER);
+    td_shrink_seat_died(shrink_group, 0); /* rank 0 stands for another one of this node */
+    node_pass(shrink_group, 2 * (uint64_t)SECOND);
+    assert_int_equal(shrink_group->shrink->state, TD_SHRINK_VOTING); /* no node has answered */
+    assert_int_equal(shrink_group->shrink->appeal_error, TD_OK);
+    node_end();
+}
+
+/* A node that was asked for its vote, and whose rank has not called, does not know whether others
+ * wait. It says that nobody waits here. */
+static void a_node_tells_whether_it_knows_a_rank_that_waits(void **state)
+{
+    static struct td_reply page;
+    static const uint8_t none = 0;
+    (void)state;
+    shrink_begin(1);
+    struct td_message m = shrink_about(TD_MESSAGE_SHRINK_ASK);
+    m.u.shrink_ask.view = td_shrink_view_hash(shrink_group);
+    m.u.shrink_ask.lost = (struct td_bitmap){&none, 1};
+    node_message(0, &m);
+    for (unsigned called = 0; called < 2; called++) {
+        if (called)
+            shrink_call();
+        assert_true(td_inspect_page(node.core, 0, true, TD_STATUS_OPERATIONS, 0, &page));
+        assert_int_equal(page.u.status.rows, 1);
+        assert_int_equal(page.u.status.row[0].u.operation.nobody_waits, !called);
+    }
+    node_end();
+}
+
 /* Its vote says that its ranks are lost. The node is not asked again, and would wait for ever. */
 static void a_node_whose_ranks_are_lost_withdraws_after_its_vote(void **state)
 {
@@ -490,6 +527,8 @@ int main(void)
         cmocka_unit_test(the_head_says_which_ranks_are_missing),
         cmocka_unit_test(the_head_withdraws_a_shrink_when_all_that_called_are_lost),
         cmocka_unit_test(a_withdrawn_shrink_has_no_time_limit),
+        cmocka_unit_test(the_time_limit_of_a_dead_rank_does_not_end_a_shrink),
+        cmocka_unit_test(a_node_tells_whether_it_knows_a_rank_that_waits),
         cmocka_unit_test(a_node_whose_ranks_are_lost_withdraws_after_its_vote),
         cmocka_unit_test(an_accepted_outcome_is_not_withdrawn),
     };

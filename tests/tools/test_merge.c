@@ -183,9 +183,37 @@ static void a_node_is_silent_since_any_node_has_heard_it_last(void **state)
     json_decref(silent);
 }
 
+/* Of a shrink whose callers have died, all nodes say that nobody waits for it. */
+static void a_shrink_that_nobody_waits_for_is_dropped(void **state)
+{
+    (void)state;
+    for (int waits = 0; waits < 2; waits++)
+        for (int all_answer = 0; all_answer < 2; all_answer++) {
+            json_t *rows = json_array();
+            for (int i = 0; i < 3; i++) {
+                json_t *o = operation(0, JOB, JOB);
+                json_object_set_new(o, "kind", json_string("shrink"));
+                json_object_set_new(o, "absent", json_array());
+                json_object_set_new(o, "at", json_integer(i));
+                json_object_set_new(o, "nobody_waits", json_boolean(i != waits));
+                if (!waits)
+                    json_object_set_new(o, "nobody_waits", json_true());
+                json_array_append_new(rows, o);
+            }
+            json_t *merged = ins_merge_operations(rows);
+            assert_int_equal(json_array_size(merged), 1);
+            ins_drop_abandoned(merged, all_answer);
+            assert_int_equal(json_array_size(merged), waits || !all_answer);
+            assert_null(json_object_get(json_array_get(merged, 0), "nobody_waits"));
+            json_decref(merged);
+            json_decref(rows);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_shrink_that_nobody_waits_for_is_dropped),
         cmocka_unit_test(an_operation_of_a_subgroup_is_of_the_job_that_made_it),
         cmocka_unit_test(the_name_decides_for_an_older_daemon),
         cmocka_unit_test(the_merged_row_has_the_job_that_one_node_says),

@@ -503,6 +503,31 @@ class Operations(unittest.TestCase):
             if command != "groups":
                 self.assertRegex(said, rf"\n{job} .* broken ")
 
+    def test_stopped_ranks_are_all_named_also_when_their_job_is_cancelled(self):
+        process = subprocess.Popen([CTL, "emulate", "1x2", "--ranks", "4", "--keep-going", "--", LATE], text=True,
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        for cleanup in process.wait, process.kill, process.stdin.close, process.stdout.close:
+            self.addCleanup(cleanup)
+        socket = process.stdout.readline().split()[-1]
+        found = self.until(socket, lambda all: len(all) == 4 and all[0]["missing"] == [0])
+        job, pids = found[0]["job"], {p["rank"]: p["pid"] for p in found[0]["processes"]}
+        for rank in 0, 3:  # rank 3 has called, and waits
+            self.addCleanup(os.kill, pids[rank], signal.SIGCONT)
+            os.kill(pids[rank], signal.SIGSTOP)
+        self.until(socket, lambda all: [c["cause"] for c in all[0]["causes"]] == ["stopped_process", "stopped_caller"])
+        said = self.ops(socket)
+        self.assertRegex(said, rf"\n  cause     rank 0 on node 0, process {pids[0]} \(late\), is stopped \(SIGSTOP; ")
+        self.assertRegex(said, rf"\n  later     rank 3 on node 1, process {pids[3]} \(late\), is stopped \(SIGSTOP; SIGCONT "
+                               r"continues it\)\n            it has called: the next call will wait for it\n")
+        self.assertEqual(self.cancel(socket, job)[0], 0)
+        for command in ["ops"], ["jobs"], ["why", job]:
+            until, said = time.monotonic() + DEADLINE_S, ""
+            while "have not left" not in said and time.monotonic() < until:
+                said = subprocess.run([CTL, *command, "--socket", socket], text=True, capture_output=True,
+                                      timeout=DEADLINE_S).stdout
+            self.assertRegex(said, rf"\n! job {job} was cancelled [0-9.]+m?s ago; rank 0 on node 0, process {pids[0]}; rank 3 "
+                                   rf"on node 1, process {pids[3]}, are stopped \(SIGSTOP\) and have not left: continue them ")
+
     def test_a_job_that_forms_is_listed_once_on_each_node(self):
         done = subprocess.run([CTL, "emulate", "1x2", "--ranks", "1", "--", "sh", "-c", f"""
             at=${{TORUS_SOCKET%0}}1

@@ -12,6 +12,7 @@
 #include "inspect/facts.h"
 #include "inspect/inspect.h"
 #include "inspect/links.h"
+#include "inspect/machine.h"
 #include "inspect/verdict.h"
 
 #define SECOND 1000000000LL
@@ -36,6 +37,15 @@ json_int_t ins_setting(struct ins_machine *m, const char *name)
     (void)m;
     assert_string_equal(name, "network.heartbeat");
     return SECOND / 2;
+}
+
+json_t *ins_machine_rows(struct ins_machine *m, uint32_t section,
+                         json_t *(*row_json)(const struct td_status_row *row))
+{
+    (void)m;
+    (void)section;
+    (void)row_json;
+    return NULL; /* records are not asked for here */
 }
 
 /* ---- the machine: nodes 0 to 3 with a rank each, whose tree has node 0 as its root ---- */
@@ -103,9 +113,50 @@ static void a_node_that_another_one_hears_has_a_dead_link(void **state)
     json_decref(links);
 }
 
+/* process returns the row of a rank on a node of its own. */
+static json_t *process(int rank, const char *state, bool arrived)
+{
+    return json_pack("{s:i s:i s:i s:i s:s s:s s:b}", "rank", rank, "job_rank", rank, "node", rank,
+                     "pid", 10 + rank, "program", "p", "process_state", state, "arrived", arrived);
+}
+
+/* Ranks 0 and 1 have not called, rank 1 is stopped; so is rank 2, which has called, and rank 3,
+ * which no daemon describes. */
+static void all_stopped_ranks_are_named_and_those_first_that_have_not_called(void **state)
+{
+    static const struct {
+        const char *cause;
+        int rank;
+    } expected[] = {
+        {"stopped_process", 1}, {"stopped_process", 3}, {"late_rank", 0}, {"stopped_caller", 2}};
+    (void)state;
+    struct ins_machine m = {.silent = json_array()};
+    json_t *all = json_pack(
+        "{s:[{s:s s:I s:[i] s:[i,i,i] s:[{s:i s:i s:i s:s s:i s:s}, {s:i s:i s:i s:s s:i s:s}] "
+        "s:[o,o,o,o]}] s:[]}",
+        "operations", "phase", "waiting", "age_ns", 5 * SECOND, "arrived", 2, "missing", 0, 1, 3,
+        "absent", "rank", 0, "job_rank", 0, "node", 0, "node_state", "up", "pid", 10,
+        "process_state", "S", "rank", 1, "job_rank", 1, "node", 1, "node_state", "up", "pid", 11,
+        "process_state", "T", "processes", process(0, "S", false), process(1, "T", false),
+        process(2, "T", true), process(3, "t", false), "peers");
+    ins_verdicts(&m, all);
+    const json_t *list =
+        json_object_get(json_array_get(json_object_get(all, "operations"), 0), "causes");
+    assert_int_equal(json_array_size(list), sizeof expected / sizeof expected[0]);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *c = json_array_get(list, i);
+        assert_string_equal(ins_string(c, "cause"), expected[i].cause);
+        assert_int_equal(ins_number(c, "rank"), expected[i].rank);
+        assert_int_equal(ins_number(c, "pid"), 10 + expected[i].rank);
+    }
+    json_decref(all);
+    json_decref(m.silent);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_stopped_ranks_are_named_and_those_first_that_have_not_called),
         cmocka_unit_test(a_node_that_nobody_hears_is_silent_and_its_unused_links_are_not_dead),
         cmocka_unit_test(a_node_that_another_one_hears_has_a_dead_link),
     };

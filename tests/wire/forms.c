@@ -260,7 +260,8 @@ static struct td_row_operation some_operation(void)
                                    .instance = draw(),
                                    .world = draw(),
                                    .waits_for = (uint32_t)below(TD_NODES_MAX + 1),
-                                   .idle_ns = wide()};
+                                   .idle_ns = wide(),
+                                   .nobody_waits = below(2)};
     static struct td_row_absent pool[4][TD_ROW_ABSENTS_MAX];
     static unsigned turn;
     struct td_row_absent *absent = pool[turn++ % 4];
@@ -306,9 +307,9 @@ static struct td_status_row some_row(void)
                                  below(2) == 1};
         break;
     case TD_ROW_CLIENT:
-        row.u.client =
-            (struct td_row_client){wide(),   wide(),        text(100),    text(TD_NAME_MAX - 1),
-                                   wide32(), wide_signed(), below(2) == 1};
+        row.u.client = (struct td_row_client){
+            wide(),   wide(),        text(100),     text(TD_NAME_MAX - 1),
+            wide32(), wide_signed(), below(2) == 1, (unsigned char)below(128)};
         break;
     case TD_ROW_JOB:
         row.u.job = (struct td_row_job){.name = text(TD_NAME_MAX - 1),

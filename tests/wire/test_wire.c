@@ -192,6 +192,7 @@ static void same_operation(const struct td_row_operation *a, const struct td_row
     SAME(instance);
     SAME(world);
     SAME(waits_for);
+    SAME(nobody_waits);
     SAME(idle_ns);
     SAME(absents);
     for (uint32_t i = 0; i < a->absents; i++) {
@@ -313,6 +314,8 @@ static void same_row(const struct td_status_row *a, const struct td_status_row *
         SAME_TEXT(u.client.job);
         SAME(u.client.group);
         SAME(u.client.rank);
+        SAME(u.client.joining);
+        SAME(u.client.doing);
         break;
     case TD_ROW_JOB:
         SAME_TEXT(u.job.name);

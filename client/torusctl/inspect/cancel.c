@@ -83,8 +83,8 @@ static int count_wanted(struct ins_machine *m, struct wish *w, int *groups)
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const json_t *row = json_array_get(rows, i);
         bool known = false, known_group = false;
-        if (!is_wanted(w, row))
-            continue;
+        if (!is_wanted(w, row) || json_is_true(json_object_get(row, "nobody_waits")))
+            continue; /* nothing would end on that node */
         for (size_t k = 0; k < json_array_size(seen); k++) {
             const json_t *s = json_array_get(seen, k);
             bool same = ins_number(s, "instance") == ins_number(row, "instance");

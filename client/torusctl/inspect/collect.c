@@ -25,9 +25,11 @@ static json_t *peer_json(const struct td_row_peer *r)
 
 static json_t *client_json(const struct td_row_client *r)
 {
-    return json_pack("{s:I s:I s:o s:I s:b s:o s:i}", "pid", (json_int_t)r->pid, "uid",
+    char state[2] = {(char)r->doing, '\0'};
+    return json_pack("{s:I s:I s:o s:I s:b s:o s:i s:s}", "pid", (json_int_t)r->pid, "uid",
                      (json_int_t)r->uid, "job", ins_text(r->job), "rank", (json_int_t)r->rank,
-                     "joining", r->joining, "program", ins_text(r->program), "seat", (int)r->group);
+                     "joining", r->joining, "program", ins_text(r->program), "seat", (int)r->group,
+                     "process_state", state);
 }
 
 static json_t *job_json(const struct td_row_job *r)
@@ -53,14 +55,15 @@ static json_t *operation_json(const struct td_row_operation *r)
     json_t *absents = json_array();
     for (uint32_t i = 0; i < r->absents; i++)
         json_array_append_new(absents, absent_json(&r->absent[i]));
-    return json_pack("{s:o s:i s:I s:o s:s s:I s:I s:I s:o s:o s:o s:I s:I s:I s:I}", "job",
+    return json_pack("{s:o s:i s:I s:o s:s s:I s:I s:I s:o s:o s:o s:I s:I s:I s:I s:b}", "job",
                      ins_text(r->job), "group", (int)r->group, "sequence", (json_int_t)r->sequence,
                      "kind", ins_text(r->call), "phase", r->running ? "running" : "waiting",
                      "age_ns", (json_int_t)r->age_ns, "step", (json_int_t)r->steps_done, "steps",
                      (json_int_t)r->steps, "arrived", ins_ranks(&r->arrived, r->size, true),
                      "missing", ins_ranks(&r->arrived, r->size, false), "absent", absents,
                      "instance", (json_int_t)r->instance, "waits_for", (json_int_t)r->waits_for,
-                     "idle_ns", (json_int_t)r->idle_ns, "job_instance", (json_int_t)r->world);
+                     "idle_ns", (json_int_t)r->idle_ns, "job_instance", (json_int_t)r->world,
+                     "nobody_waits", r->nobody_waits);
 }
 
 json_t *ins_state_json(const struct td_status_row *row)
@@ -159,6 +162,8 @@ json_t *ins_collect(struct ins_machine *m)
         json_object_set(all, "clients", clients);
         json_object_set_new(all, "jobs", ins_merge_jobs(jobs));
         json_object_set_new(all, "operations", ins_merge_operations(operations));
+        ins_drop_abandoned(json_object_get(all, "operations"),
+                           !m->here && json_array_size(m->silent) == 0);
         json_object_set(all, "silent", m->silent);
     }
     json_decref(peers);

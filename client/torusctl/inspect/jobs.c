@@ -9,6 +9,7 @@
 #include "inspect.h"
 #include "job_states.h"
 #include "present.h"
+#include "stayed.h"
 #include "torusctl/torusctl.h"
 
 static bool is_of(const json_t *row, const json_t *job)
@@ -107,7 +108,7 @@ static void add_line(struct libscols_table *t, const json_t *job)
     ins_table_add(t, &c);
 }
 
-static void print_jobs(const struct ins_machine *m, const json_t *jobs)
+static void print_jobs(const struct ins_machine *m, const json_t *jobs, const json_t *stayed)
 {
     static const char *const names[] = {"NAME",  ">UID", ">RANKS",    "NODES",
                                         "STATE", ">AGE", "OPERATION", NULL};
@@ -121,6 +122,7 @@ static void print_jobs(const struct ins_machine *m, const json_t *jobs)
         add_line(t, job);
         ins_job_print_text(job);
     }
+    ins_stayed_print(stayed);
     if (count)
         putchar('\n');
     ins_table_print(t);
@@ -132,6 +134,7 @@ static int show(struct ins_machine *m, const struct ins_choices *o, const char *
     json_t *jobs = json_object_get(state, "jobs"), *job = NULL;
     size_t i = 0;
     (void)word;
+    json_t *stayed = groups ? ins_stayed(m, state) : NULL;
     if (groups) {
         ins_job_states(jobs, groups, m->silent);
         ins_add_processes(json_object_get(state, "operations"), json_object_get(state, "clients"));
@@ -147,12 +150,14 @@ static int show(struct ins_machine *m, const struct ins_choices *o, const char *
                 json_object_del(json_object_get(job, "operation"), "absence");
             json_t *all = ins_begin(m, 1);
             json_object_set(all, "jobs", jobs);
+            json_object_set(all, "stayed", stayed);
             ins_end(m, all);
         } else {
-            print_jobs(m, jobs);
+            print_jobs(m, jobs, stayed);
         }
     }
     bool good = groups != NULL;
+    json_decref(stayed);
     json_decref(groups);
     json_decref(state);
     return good ? EXIT_WELL : INS_LOST;

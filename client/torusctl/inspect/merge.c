@@ -155,6 +155,8 @@ static void merge(json_t *to, const json_t *row)
         json_object_set(to, "phase", json_object_get(row, "phase"));
     if (ins_number(row, "age_ns") > ins_number(to, "age_ns"))
         json_object_set(to, "age_ns", json_object_get(row, "age_ns"));
+    if (!json_is_true(json_object_get(row, "nobody_waits")))
+        json_object_del(to, "nobody_waits");
     if (!ins_number(to, "job_instance"))
         json_object_set(to, "job_instance", json_object_get(row, "job_instance"));
     json_object_set_new(to, "step", json_integer(ins_number(to, "step") + ins_number(row, "step")));
@@ -199,6 +201,17 @@ json_t *ins_merge_operations(const json_t *rows)
     for (size_t i = 0; i < json_array_size(merged); i++)
         finish(json_array_get(merged, i));
     return merged;
+}
+
+void ins_drop_abandoned(json_t *operations, bool all_answer)
+{
+    for (size_t i = json_array_size(operations); i-- > 0;) {
+        json_t *o = json_array_get(operations, i);
+        if (all_answer && json_is_true(json_object_get(o, "nobody_waits")))
+            json_array_remove(operations, i);
+        else
+            json_object_del(o, "nobody_waits");
+    }
 }
 
 /* ---- records ---- */

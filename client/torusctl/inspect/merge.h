@@ -12,6 +12,9 @@ json_t *ins_merge_jobs(const json_t *rows);
  * A missing rank is described by its own node, if that has answered. Steps are those of all nodes
  * together. */
 json_t *ins_merge_operations(const json_t *rows);
+/* ins_drop_abandoned removes merged shrinks that no live rank has called, as all nodes say: those
+ * that had called have died. If some nodes have not answered, nobody knows (`all_answer`). */
+void ins_drop_abandoned(json_t *operations, bool all_answer);
 /* ins_merge_record makes the record of a job on one node, which is one of the rows, that of all
  * nodes: the job has formed when it has on one of them, and is over when it is on all; the first
  * failure and the first death ("death") are the earliest, its nodes are those that any of them

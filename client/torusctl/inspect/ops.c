@@ -9,6 +9,7 @@
 #include "groups.h"
 #include "inspect.h"
 #include "present.h"
+#include "stayed.h"
 #include "torusctl/torusctl.h"
 #include "verdict.h"
 
@@ -37,10 +38,11 @@ static void finish(json_t *operations, uint32_t node)
 
 static void print_process(const json_t *c)
 {
-    printf("  process   rank %lld on node %lld, process %lld, %s: %s\n",
+    printf("  process   rank %lld on node %lld, process %lld, %s: %s%s\n",
            (long long)ins_number(c, "rank"), (long long)ins_number(c, "node"),
            (long long)ins_number(c, "pid"), ins_string(c, "program"),
-           json_is_true(json_object_get(c, "arrived")) ? "has arrived" : "has not called");
+           json_is_true(json_object_get(c, "arrived")) ? "has arrived" : "has not called",
+           ins_is_stopped(c) ? ", is stopped" : "");
 }
 
 /* by_arrival orders processes that have not called before the others, and by rank. */
@@ -106,10 +108,12 @@ static void print_ops(struct ins_machine *m, json_t *all, bool as_json)
     ins_add_processes(operations, json_object_get(all, "clients"));
     finish(operations, torus_node(m->c));
     ins_verdicts(m, all);
+    json_t *stayed = ins_stayed(m, all);
     if (as_json) {
         json_t *out = ins_begin(m, 1);
         json_object_set(out, "operations", operations);
         json_object_set_new(out, "forming", forming);
+        json_object_set_new(out, "stayed", stayed);
         ins_end(m, out);
         return;
     }
@@ -122,6 +126,7 @@ static void print_ops(struct ins_machine *m, json_t *all, bool as_json)
     else
         printf("%zu operation%s in flight\n", count, count == 1 ? " is" : "s are");
     ins_machine_print_silent(m);
+    ins_stayed_print(stayed);
     for (size_t i = 0; i < count; i++)
         print_operation(json_array_get(operations, i));
     for (size_t i = 0; i < json_array_size(forming); i++) {
@@ -129,6 +134,7 @@ static void print_ops(struct ins_machine *m, json_t *all, bool as_json)
         ins_forming_print(json_array_get(forming, i));
     }
     json_decref(forming);
+    json_decref(stayed);
 }
 
 static int run(int argc, char **argv)

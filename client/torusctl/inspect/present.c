@@ -20,6 +20,24 @@ static int older(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
+/* rank_of_job returns the rank in the job of a process that is listed as a rank of a group, or NULL
+ * if it has left the job's first group. */
+static json_t *rank_of_job(const json_t *clients, const json_t *client)
+{
+    json_t *c = NULL;
+    size_t i = 0;
+    if (ins_number(client, "seat") == 0)
+        return json_object_get(client, "rank");
+    json_array_foreach(clients, i, c)
+    {
+        if (ins_number(c, "seat") == 0 && ins_number(c, "pid") == ins_number(client, "pid") &&
+            ins_number(c, "node") == ins_number(client, "node") &&
+            json_equal(json_object_get(c, "job"), json_object_get(client, "job")))
+            return json_object_get(c, "rank");
+    }
+    return NULL;
+}
+
 void ins_add_processes(json_t *operations, const json_t *clients)
 {
     json_t *o = NULL, *c = NULL;
@@ -29,16 +47,19 @@ void ins_add_processes(json_t *operations, const json_t *clients)
         json_t *processes = json_array();
         json_array_foreach(clients, k, c)
         {
-            json_t *rank = json_object_get(c, "rank");
+            json_t *rank = json_object_get(c, "rank"), *of_job = NULL;
             if (!json_equal(json_object_get(c, "job"), json_object_get(o, "job")) ||
                 !json_equal(json_object_get(c, "seat"), json_object_get(o, "group")) ||
                 json_integer_value(rank) < 0 || json_is_true(json_object_get(c, "joining")))
                 continue;
-            json_array_append_new(processes, json_pack("{s:O s:O s:O s:b s:O}", "rank", rank, "pid",
-                                                       json_object_get(c, "pid"), "program",
-                                                       json_object_get(c, "program"), "arrived",
-                                                       ins_has(json_object_get(o, "arrived"), rank),
-                                                       "node", json_object_get(c, "node")));
+            of_job = rank_of_job(clients, c);
+            json_array_append_new(
+                processes, json_pack("{s:O s:O s:O s:O s:b s:O s:s}", "rank", rank, "job_rank",
+                                     of_job ? of_job : rank, "pid", json_object_get(c, "pid"),
+                                     "program", json_object_get(c, "program"), "arrived",
+                                     ins_has(json_object_get(o, "arrived"), rank), "node",
+                                     json_object_get(c, "node"), "process_state",
+                                     ins_string(c, "process_state")));
         }
         json_object_set_new(o, "processes", processes);
     }

@@ -14,6 +14,7 @@
 #include "model/call.h"
 #include "present.h"
 #include "silences.h"
+#include "stayed.h"
 #include "torusctl/torusctl.h"
 
 #define AT_ONCE_NS 20000000 /* the death of a rank and the failure of a call are one event */
@@ -273,12 +274,13 @@ static void facts_free(struct facts *f)
 /* blank_of returns the record of a job that has not formed: no node has one. */
 static json_t *blank_of(const json_t *forming)
 {
-    return json_pack(
-        "{s:O s:O s:O s:b s:i s:i s:i s:i s:i s:s s:i s:[] s:[] s:[] s:[] s:[] s:[] s:[] s:[]}",
-        "job", json_object_get(forming, "name"), "uid", json_object_get(forming, "uid"), "size",
-        json_object_get(forming, "size"), "unformed", 0, "formed_ns", 0, "ended_ns", 0, "waited_ns",
-        0, "calls", 0, "error", 0, "text", "", "failed_ns", 0, "stragglers", "silences",
-        "in_flight", "named", "named_nodes", "restarted", "nodes", "without");
+    return json_pack("{s:O s:O s:O s:b s:i s:i s:i s:i s:i s:s s:i s:[] s:[] s:[] s:[] s:[] s:[] "
+                     "s:[] s:[] s:[]}",
+                     "job", json_object_get(forming, "name"), "uid",
+                     json_object_get(forming, "uid"), "size", json_object_get(forming, "size"),
+                     "unformed", 0, "formed_ns", 0, "ended_ns", 0, "waited_ns", 0, "calls", 0,
+                     "error", 0, "text", "", "failed_ns", 0, "stragglers", "silences", "in_flight",
+                     "named", "named_nodes", "restarted", "nodes", "without", "stayed");
 }
 
 static json_t *age_json(const struct td_status_row *row)
@@ -302,6 +304,24 @@ static void add_without(struct ins_machine *m, json_t *record, const json_t *row
     json_object_set_new(record, "without", without);
 }
 
+/* stayed_of returns the stopped processes of the job of a record in which a call has failed. */
+static json_t *stayed_of(const json_t *record, const struct facts *f)
+{
+    json_t *clients = json_array(), *c = NULL, *stayed = NULL;
+    size_t i = 0;
+    json_array_foreach(json_object_get(f->all, "clients"), i, c)
+    {
+        if (json_equal(json_object_get(c, "job"), json_object_get(record, "job")) &&
+            ins_number(c, "uid") == ins_number(record, "uid"))
+            json_array_append(clients, c);
+    }
+    stayed = ins_number(record, "ended_ns")
+                 ? json_array()
+                 : ins_stayed_of(clients, f->rows, json_object_get(f->all, "peers"));
+    json_decref(clients);
+    return stayed;
+}
+
 /* fill adds to the merged record of a job what the ranks waited for, and wait for now. */
 static void fill(struct ins_machine *m, json_t *record, const struct facts *f)
 {
@@ -311,6 +331,7 @@ static void fill(struct ins_machine *m, json_t *record, const struct facts *f)
         ins_number(record, "ended_ns")
             ? json_array()
             : ins_present(m, f->all, ins_string(record, "job"), ins_number(record, "instance")));
+    json_object_set_new(record, "stayed", stayed_of(record, f));
     sum_up(record, f->rows);
     json_t *silences = ins_silences(f->rows, ins_number(record, "instance"));
     json_object_set_new(record, "silences", sorted(silences));

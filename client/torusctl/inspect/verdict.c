@@ -9,6 +9,7 @@
 #include "facts.h"
 #include "inspect.h"
 #include "links.h"
+#include "stayed.h"
 
 enum { HOST_BYTES = INS_HOST_BYTES, SHOWN = 4 };
 /* LONG_NS: a run of this time gets a verdict, and so does a link that is busy for it. DEAD_NS: a
@@ -65,10 +66,38 @@ static const char *program_of(const json_t *operation, const json_t *absent)
     return "";
 }
 
+/* process_cause describes a process of an operation as a cause. */
+static json_t *process_cause(const struct judge *j, const json_t *operation, const json_t *process,
+                             const char *cause)
+{
+    json_t *c =
+        json_pack("{s:s s:o s:O}", "cause", cause, "host", host_of(j, ins_number(process, "node")),
+                  "waited_ns", json_object_get(operation, "age_ns"));
+    static const char *const keys[] = {"rank", "job_rank", "node",
+                                       "pid",  "program",  "process_state"};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        json_object_set(c, keys[i], json_object_get(process, keys[i]));
+    return c;
+}
+
+/* add_stopped adds, from `at` on, the missing ranks that are stopped, and that no daemon describes:
+ * each describes some of many only. */
+static void add_stopped(const struct judge *j, const json_t *operation, json_t *causes, size_t at)
+{
+    const json_t *list = json_object_get(operation, "processes"), *p = NULL;
+    size_t i = 0;
+    json_array_foreach(list, i, p)
+    {
+        if (ins_is_stopped(p) && !json_is_true(json_object_get(p, "arrived")) &&
+            !ins_find(json_object_get(operation, "absent"), "rank", ins_number(p, "rank")))
+            json_array_insert_new(causes, at++, process_cause(j, operation, p, "stopped_process"));
+    }
+}
+
 static void judge_absent(const struct judge *j, json_t *operation, json_t *causes)
 {
     json_t *list = json_object_get(operation, "absent"), *a = NULL;
-    size_t i = 0;
+    size_t i = 0, stopped = 0; /* these come first: they do not call by themselves */
     json_array_foreach(list, i, a)
     {
         const json_t *silent = ins_find(j->m->silent, "node", ins_number(a, "node"));
@@ -84,7 +113,23 @@ static void judge_absent(const struct judge *j, json_t *operation, json_t *cause
         json_object_set_new(c, "program", json_string(program_of(operation, a)));
         json_object_set_new(c, "host", host_of(j, ins_number(a, "node")));
         json_object_set(c, "waited_ns", json_object_get(operation, "age_ns"));
-        json_array_append_new(causes, c);
+        if (ins_is_stopped(a))
+            json_array_insert_new(causes, stopped++, c);
+        else
+            json_array_append_new(causes, c);
+    }
+    add_stopped(j, operation, causes, stopped);
+}
+
+/* judge_callers adds the stopped ranks that have called: the next call will wait for them. */
+static void judge_callers(const struct judge *j, const json_t *operation, json_t *causes)
+{
+    const json_t *list = json_object_get(operation, "processes"), *p = NULL;
+    size_t i = 0;
+    json_array_foreach(list, i, p)
+    {
+        if (ins_is_stopped(p) && json_is_true(json_object_get(p, "arrived")))
+            json_array_append_new(causes, process_cause(j, operation, p, "stopped_caller"));
     }
 }
 
@@ -444,6 +489,7 @@ void ins_verdicts(struct ins_machine *m, json_t *all)
             else
                 judge_gate(&j, o, causes);
         }
+        judge_callers(&j, o, causes);
         json_object_set_new(o, "causes", causes);
     }
     json_decref(j.links);
@@ -567,24 +613,51 @@ static void print_wait(const json_t *c)
                (long long)ins_number(c, "waits_for"), age, since);
 }
 
+/* print_caller prints a stopped rank that has called. */
+static void print_caller(const json_t *c, const char *rank_key)
+{
+    char node[HOST_BYTES + 40];
+    node_text(node, sizeof node, c, "node", "host");
+    printf("  later     rank %lld on %s, process %lld (%s), %s\n"
+           "            it has called: the next call will wait for it\n",
+           (long long)ins_number(c, rank_key), node, (long long)ins_number(c, "pid"),
+           ins_string(c, "program"), state_text(ins_string(c, "process_state")[0]));
+}
+
+/* print_cause prints one cause. */
+static void print_cause(const json_t *c, const char *rank_key)
+{
+    if (is(c, "cause", "stopped_caller"))
+        print_caller(c, rank_key);
+    else if (is(c, "cause", "silent_node"))
+        print_silent(c, rank_key);
+    else if (is(c, "cause", "dead_link") || is(c, "cause", "throttled_link"))
+        print_link(c);
+    else if (is(c, "cause", "silent_link"))
+        print_quiet(c);
+    else if (json_object_get(c, "idle_ns"))
+        print_wait(c);
+    else
+        print_rank(c, rank_key);
+}
+
+/* print_some prints the first causes from `from` up to `to`, and counts the others. */
+static void print_some(const json_t *causes, size_t from, size_t to, const char *rank_key)
+{
+    for (size_t i = from; i < to && i < from + SHOWN; i++)
+        print_cause(json_array_get(causes, i), rank_key);
+    if (to > from + SHOWN)
+        printf("            and %zu other%s\n", to - from - SHOWN,
+               to - from - SHOWN == 1 ? "" : "s");
+}
+
 void ins_verdicts_print(const json_t *operation, bool of_job)
 {
     const char *rank_key = of_job ? "job_rank" : "rank";
     const json_t *causes = json_object_get(operation, "causes");
-    size_t count = json_array_size(causes);
-    for (size_t i = 0; i < count && i < SHOWN; i++) {
-        const json_t *c = json_array_get(causes, i);
-        if (is(c, "cause", "silent_node"))
-            print_silent(c, rank_key);
-        else if (is(c, "cause", "dead_link") || is(c, "cause", "throttled_link"))
-            print_link(c);
-        else if (is(c, "cause", "silent_link"))
-            print_quiet(c);
-        else if (json_object_get(c, "idle_ns"))
-            print_wait(c);
-        else
-            print_rank(c, rank_key);
-    }
-    if (count > SHOWN)
-        printf("            and %zu more\n", count - SHOWN);
+    size_t count = json_array_size(causes), callers = count;
+    while (callers > 0 && is(json_array_get(causes, callers - 1), "cause", "stopped_caller"))
+        callers--; /* they come last */
+    print_some(causes, 0, callers, rank_key);
+    print_some(causes, callers, count, rank_key);
 }

@@ -8,6 +8,7 @@
 #include "present.h"
 #include "records.h"
 #include "silences.h"
+#include "stayed.h"
 #include "torusctl/torusctl.h"
 
 /* print_named prints where the ranks run that the sentence of the failure names. */
@@ -78,6 +79,7 @@ static void show(const json_t *record)
     if (ins_number(record, "error") == TORUS_OK)
         puts("no call has failed");
     ins_record_print_death(record);
+    ins_stayed_print(json_object_get(record, "stayed"));
     print_named(record);
     print_past(record, now_first ? "before, " : "");
     if (!now_first)

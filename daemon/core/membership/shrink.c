@@ -631,6 +631,7 @@ void td_shrink_request(struct td_core *core, struct td_client *client, const str
         s->vote_due = true;
         int64_t limit = q->u.shrink.timeout_ns;
         td_time at = td_core_after(core, limit < 0 ? core->settings.arrival_timeout_ns : limit);
+        call->expires_at = at;
         s->expires_at = at < s->expires_at ? at : s->expires_at;
         td_core_alarm(core, s->expires_at);
         td_shrink_hurry(core, s);
@@ -676,8 +677,14 @@ bool td_shrink_cancel(struct td_core *core, struct td_client *client, uint64_t r
 
 void td_shrink_seat_died(struct td_communicator *c, uint32_t local)
 {
-    if (c->shrink)
-        td_shrink_call_transition(&c->shrink->call[local], TD_SHRINK_CALL_LEAVE);
+    struct td_shrink *s = c->shrink;
+    if (!s)
+        return;
+    td_shrink_call_transition(&s->call[local], TD_SHRINK_CALL_LEAVE);
+    s->expires_at = TD_TIME_NEVER;
+    for (uint32_t i = 0; i < c->ranks; i++)
+        if (s->call[i].state == TD_SHRINK_CALL_WAITING && s->call[i].expires_at < s->expires_at)
+            s->expires_at = s->call[i].expires_at;
 }
 
 void td_shrink_timers(struct td_core *core, struct td_communicator *c)

@@ -68,9 +68,10 @@ struct td_shrink {
         enum td_shrink_call_state state;
         uint32_t client;
         uint64_t request, next; /* next: the number of its next call */
+        td_time expires_at;     /* while it waits */
     } * call;
-    td_time started_at, expires_at;
-    td_err appeal_error; /* why a rank of the group does not wait any longer, or TD_OK */
+    td_time started_at, expires_at; /* expires_at: the first time limit of a rank that waits */
+    td_err appeal_error;            /* why a rank of the group does not wait any longer, or TD_OK */
     char appeal_text[TD_TEXT_MAX];
     struct td_shrink_outcome accepted, decided; /* decided: the latest */
     uint32_t accepted_round;                    /* 0: no outcome is accepted */
@@ -109,7 +110,8 @@ void td_shrink_foretold(struct td_core *core, uint64_t instance);
 /* td_shrink_rank_lost and td_shrink_slot_lost add to the view: there is proof, or an epoch. */
 void td_shrink_rank_lost(struct td_core *core, struct td_communicator *c, uint32_t rank);
 void td_shrink_slot_lost(struct td_core *core, struct td_communicator *c, uint32_t slot);
-/* td_shrink_seat_died: a local rank expects no reply any more. */
+/* td_shrink_seat_died: a local rank expects no reply any more, and its time limit does not count.
+ */
 void td_shrink_seat_died(struct td_communicator *c, uint32_t local);
 /* td_shrink_keeps returns true if the group's record is still needed for a shrink. */
 bool td_shrink_keeps(const struct td_communicator *c);
