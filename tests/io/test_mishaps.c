@@ -549,6 +549,43 @@ static void wrong_port_where_nothing_answers_is_told_as_such(void **state)
     stop();
 }
 
+/* Neither daemon can reach the other one. Each says so in time, with what to compare. */
+static void wrong_ports_on_both_ends_are_told_in_time(void **state)
+{
+    (void)state;
+    wants_tcp = true;
+    prepare(2);
+    for (uint32_t n = 0; n < 2; n++) {
+        write_config(n, "");
+        misaddress(n, !n, 1);
+        start_daemon(n);
+    }
+    wait_logged(0, "still no link to node 1 after ");
+    wait_logged(1, "still no link to node 0 after ");
+    wait_logged(1, " s: connection refused (tcp://127.0.0.1:0");
+    wait_logged(1, "; start torusd there, or compare [peers] here with its listen");
+    stop();
+}
+
+/* The port for packets is that of listen and one. */
+static void a_port_that_is_one_too_high_is_told_as_such(void **state)
+{
+    (void)state;
+    wants_tcp = true;
+    prepare(2);
+    write_config(0, "");
+    misaddress(0, 1, base_port + 2 + 1);
+    write_config(1, "");
+    start_daemon(0);
+    wait_logged(0, "no link to node 1 yet: connection refused");
+    start_daemon(1);
+    wait_logged(0, "node 1: its daemon runs, but what answers at this address ends the handshake: "
+                   "compare [peers] here with its listen");
+    wait_logged(1, "it connects to the port for packets: [peers] there has a port that is one too "
+                   "high");
+    stop();
+}
+
 /* It was stopped, and that is not the news any more. */
 static void a_daemon_that_was_started_again_at_another_port_is_told_as_such(void **state)
 {
@@ -649,6 +686,8 @@ int main(void)
                                   clean_up),
         cmocka_unit_test_teardown(wrong_port_of_a_daemon_that_runs_is_told_as_such, clean_up),
         cmocka_unit_test_teardown(wrong_port_where_nothing_answers_is_told_as_such, clean_up),
+        cmocka_unit_test_teardown(wrong_ports_on_both_ends_are_told_in_time, clean_up),
+        cmocka_unit_test_teardown(a_port_that_is_one_too_high_is_told_as_such, clean_up),
         cmocka_unit_test_teardown(a_daemon_that_was_started_again_at_another_port_is_told_as_such,
                                   clean_up),
         cmocka_unit_test_teardown(peers_without_a_way_for_packets_try_at_leisure, clean_up),

@@ -108,7 +108,11 @@ static const char *advice_for(const char *why)
     if (strstr(why, "its daemon runs"))
         return "write the address and port of the other daemon's listen into [peers] here";
     if (strstr(why, "refused"))
-        return "start torusd there; both ports must be open: the one of listen and the next";
+        return "start torusd there; if it runs, compare its listen with [peers] here; both ports "
+               "must be open: the one of listen and the next";
+    if (strstr(why, "[peers] here"))
+        return "write the address and port of the other daemon's listen into [peers] here; or look "
+               "at its log";
     if (strstr(why, "use the same value") || strstr(why, " differ") || strstr(why, "shape is"))
         return "use the same value on all nodes, and run systemctl restart torusd where it changed";
     if (strstr(why, "same release"))

@@ -17,7 +17,8 @@
 
 enum {
     MAGIC_BYTES = 4,
-    HANDSHAKE_HEAD = 8, /* a magic, and the length of the handshake (u32 LE) */
+    ZMQ_SIGNATURE = 0xff, /* the first byte of a control connection */
+    HANDSHAKE_HEAD = 8,   /* a magic, and the length of the handshake (u32 LE) */
     SEALED_HEAD = HANDSHAKE_HEAD + 8 + TD_SEAL_TAG, /* magic, length, session, tag */
     STRANGERS_MAX = 64, /* connections that have not sent their handshake */
     HANDSHAKE_MAX = 1024,
@@ -266,7 +267,11 @@ static bool read_handshake(struct td_channel *c, size_t *at)
     bool known = read_magic(c, bytes, &keyed);
     bool wanted = c->stranger ? c->channels->keyed && c->socket.handle.type == UV_TCP : is_keyed(c);
     if (!known || size > HANDSHAKE_MAX) {
-        td_channel_end(c, true, "missing handshake");
+        td_channel_end(c, true,
+                       bytes[0] == ZMQ_SIGNATURE
+                           ? "it connects to the port for packets: [peers] there has a port that "
+                             "is one too high"
+                           : "missing handshake");
         return false;
     }
     if (keyed != wanted) {

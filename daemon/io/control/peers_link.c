@@ -25,6 +25,7 @@ enum {
 };
 
 #define STEADY_NS 5000000000u /* a link that was up for 5 s reconnects at once */
+#define STILL_NS 6000000000u  /* a link that has not come up for so long is a warning */
 
 /* enum absence: what an attempt has shown of the peer's daemon. REFUSED: none is at its endpoint;
  * ELSEWHERE: the one that is connected to this daemon is not. */
@@ -231,6 +232,24 @@ static bool receive_answer(void *user, void *socket)
     return any && p->dealer;
 }
 
+/* is_elsewhere returns true if a daemon of the peer that never was reached has been connected to
+ * this one for some time: it is at another address; perhaps an earlier one was here. */
+static bool is_elsewhere(const struct td_peer *p, unsigned ms)
+{
+    return p->in && p->incarnation_in != p->incarnation_before &&
+           td_loop_now() - p->session_in_at >= ms * UINT64_C(1000000);
+}
+
+/* end_elsewhere ends an attempt at an address where that daemon is not. */
+static void end_elsewhere(struct td_peer *p, const char *text)
+{
+    struct td_log_fields about = about_node(p->node);
+    if (strncmp(p->text, text, strlen(text)) != 0) /* logged once, not at each attempt */
+        td_log_rated_with(&p->log, td_loop_now(), TD_LOG_WARNING, &about, "node %u: %s", p->node,
+                          text);
+    end(p, text, 0, ELSEWHERE);
+}
+
 /* end_handshake ends an attempt whose handshake failed, perhaps by a key. The next one expects the
  * peer's other key, if it has two. `certain`: the peer said so. */
 static void end_handshake(struct td_peer *p, const char *text, bool certain)
@@ -249,20 +268,15 @@ static void end_handshake(struct td_peer *p, const char *text, bool certain)
     td_peer_end(p, text, 0);
 }
 
-/* is_elsewhere returns true if a daemon of the peer that never was reached has been connected to
- * this one for some time: it is at another address; perhaps an earlier one was here. */
-static bool is_elsewhere(const struct td_peer *p, unsigned ms)
+/* closed_elsewhere ends an attempt whose connection was closed before the handshake, by something
+ * else than the daemon of the peer. It returns false if it may be that daemon. */
+static bool closed_elsewhere(struct td_peer *p)
 {
-    return p->in && p->incarnation_in != p->incarnation_before &&
-           td_loop_now() - p->session_in_at >= ms * UINT64_C(1000000);
-}
-
-/* end_elsewhere ends an attempt at an address where that daemon is not. */
-static void end_elsewhere(struct td_peer *p, const char *text)
-{
-    if (strncmp(p->text, text, strlen(text)) != 0) /* logged once, not at each attempt */
-        complain(p, text);
-    end(p, text, 0, ELSEWHERE);
+    bool is = is_elsewhere(p, STREAM_MS);
+    if (is)
+        end_elsewhere(p, "its daemon runs, but what answers at this address ends the handshake: "
+                         "compare [peers] here with its listen");
+    return is;
 }
 
 /* unanswered ends an attempt that took its time, or found no way. */
@@ -289,8 +303,13 @@ static void on_probed(void *user, int error)
         td_peer_end(p, "this node has no route to it: look at its own interfaces and routes", 0);
     else if (error)
         unanswered(p, error == UV_EAI_NONAME ? "no host has this name" : uv_strerror(error));
-    else
-        td_peer_end(p, "the connection was closed", 0);
+    else if (!closed_elsewhere(p))
+        td_peer_end(p,
+                    p->incarnation_before
+                        ? "the connection was closed"
+                        : "what listens there closed the connection: is it torusd? compare "
+                          "[peers] here with its listen",
+                    0);
 }
 
 /* find_out ends an attempt without a connection: only a host that refuses has no daemon. */
@@ -321,7 +340,18 @@ static void end_keyed(struct td_peer *p)
                  "it ended the handshake, and its host connects with key %s, which is not in the "
                  "list of peers: compare the keys",
                  p->stranger);
-    end_handshake(p, text, certain);
+    if (certain || !closed_elsewhere(p))
+        end_handshake(p, text, certain);
+}
+
+/* end_keyless does the same without keys: a peer with a key may close the connection before its
+ * greeting is read. */
+static void end_keyless(struct td_peer *p)
+{
+    if (strncmp(p->peers->loop->config->listen, "tcp://", 6) != 0)
+        td_peer_end(p, "the connection was closed", 0);
+    else if (!closed_elsewhere(p))
+        end_handshake(p, "it ended the handshake: does it run, without a key as this node?", false);
 }
 
 /* is_at returns true if the endpoint of a peer, or its last reply, has this numeric address. */
@@ -370,11 +400,9 @@ static bool receive_monitor(void *user, void *socket)
                       true);
     else if (number == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL && p->peers->security->keyed)
         end_keyed(p);
-    else if (number == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL &&
-             strncmp(p->peers->loop->config->listen, "tcp://", 6) == 0)
-        /* a peer with a key may close the connection before its greeting is read */
-        end_handshake(p, "it ended the handshake: does it run, without a key as this node?", false);
-    else if (p->incarnation || number == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL)
+    else if (number == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL)
+        end_keyless(p);
+    else if (p->incarnation)
         td_peer_end(p, "the connection was closed", 0);
     else
         find_out(p);
@@ -494,7 +522,12 @@ static void close_connections(struct td_peer *p)
  * network that loses packets cause no event. */
 static void on_silence(uv_timer_t *timer)
 {
-    unanswered(timer->data, "no answer: its daemon hangs, its host is down, or the network is cut");
+    const struct td_peer *p = timer->data;
+    unanswered(timer->data,
+               p->incarnation_before
+                   ? "no answer: its daemon hangs, its host is down, or the network is cut"
+                   : "no answer: its daemon hangs, its host is down, the network is cut, or "
+                     "its address in [peers] here is wrong");
 }
 
 void td_peer_connect(struct td_peer *p)
@@ -520,6 +553,22 @@ void td_peer_hurry(struct td_peer *p)
         uv_timer_start(&p->retry, on_retry, RETRY_MS_MAX, 0);
 }
 
+/* warn_still logs once that a link has not come up for long. The first line about it is usual when
+ * daemons start one after the other. */
+static void warn_still(struct td_peer *p, const char *text)
+{
+    td_time ns = td_loop_now() - p->wanted_at;
+    struct td_log_fields about = about_node(p->node);
+    if (p->told_still || ns < STILL_NS)
+        return;
+    p->told_still = true;
+    td_log_with(TD_LOG_WARNING, &about,
+                "still no link to node %u after %u s: %s (%.100s); start torusd there, or compare "
+                "[peers] here with its listen",
+                p->node, (unsigned)(ns / 1000000000), text,
+                p->peers->loop->config->endpoints[p->node]);
+}
+
 static void end(struct td_peer *p, const char *text, unsigned after_ms, enum absence absence)
 {
     bool refused = absence != NOT_KNOWN;
@@ -542,6 +591,8 @@ static void end(struct td_peer *p, const char *text, unsigned after_ms, enum abs
     unsigned most = p->steady ? RETRY_MS_MAX : RETRY_MS_IDLE;
     p->retry_ms = 2 * p->retry_ms > most ? most : 2 * p->retry_ms;
     uv_timer_start(&p->retry, on_retry, ms, 0);
+    if (!p->incarnation_before && !p->refusal[0] && absence != ELSEWHERE)
+        warn_still(p, text);
     if (!was_up && !news && p->told_down) /* report it once, and again while messages wait */
         return;
     snprintf(p->text, sizeof p->text, "%s (%.100s)", text,
@@ -576,6 +627,7 @@ void td_peer_want(struct td_peer *p)
     if (p->wanted)
         return;
     p->wanted = true;
+    p->wanted_at = td_loop_now();
     p->peers->wanted++;
     td_peer_connect(p);
 }
