@@ -213,6 +213,11 @@ enum td_daemon_end td_core_daemon_end(const struct td_core *core, uint32_t node)
                                                : TD_DAEMON_UNKNOWN;
 }
 
+td_time td_core_daemon_silence(const struct td_core *core, uint32_t node)
+{
+    return td_goodbye_silence(core, node);
+}
+
 const struct td_router *td_core_router(const struct td_core *core)
 {
     return core->fabric->router(core);

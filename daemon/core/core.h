@@ -53,6 +53,10 @@ bool td_core_take_note(struct td_core *core, struct td_note *note, uint64_t *los
 enum td_daemon_end { TD_DAEMON_UNKNOWN, TD_DAEMON_STOPPED, TD_DAEMON_DIED };
 enum td_daemon_end td_core_daemon_end(const struct td_core *core, uint32_t node);
 
+/* td_core_daemon_silence returns for how long that daemon had not been heard, or 0 if it was heard
+ * until its end. */
+td_time td_core_daemon_silence(const struct td_core *core, uint32_t node);
+
 /* td_core_router returns the node's router, for inspection; NULL on the direct fabric. */
 const struct td_router *td_core_router(const struct td_core *core);
 

@@ -39,7 +39,8 @@ static void list_peers(struct td_page *p)
             .error = state == TD_PEER_UP ? "" : td_health_why(core, n),
             .silent_ns = core->link[n].heard_at ? core->now - core->link[n].heard_at + 1 : 0,
             .restarted_ns = g->restarted_at ? core->now - g->restarted_at + 1 : 0,
-            .died = g->restarted_at && g->died};
+            .died = g->restarted_at && g->died,
+            .restart_silent_ns = g->restarted_at ? g->silent_ns : 0};
     }
 }
 

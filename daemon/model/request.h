@@ -231,6 +231,7 @@ struct td_row_peer {
     uint64_t silent_ns;           /* since its last message; 0: none has come */
     uint64_t restarted_ns;        /* since another daemon was heard there; 0: none has been */
     bool died;                    /* the daemon before it ended without a goodbye */
+    uint64_t restart_silent_ns;   /* how long that daemon had been silent; 0: it was heard */
 };
 
 struct td_row_client {

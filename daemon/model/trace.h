@@ -39,7 +39,8 @@ enum td_trace_kind {
     TD_TRACE_NODE_LOST, /* the session with a node has ended. subject: node; since: its last
                            message; a: 1: it was stopped by its operator */
     TD_TRACE_RESTARTED, /* another daemon runs on a node. subject: node; a: 1: no goodbye came from
-                           the earlier one, which was heard until its end */
+                           the earlier one, which was heard until its end; since: when it
+                           was heard last, if it was silent */
     TD_TRACE_PAUSED,    /* this daemon did not run. subject: this node; since: the last moment at
                            which it did */
     TD_TRACE_KINDS

@@ -199,6 +199,7 @@ void td_wire_put_row(const struct td_status_row *row, struct td_wire_row *to)
         to->body.peer.silent_ns = row->u.peer.silent_ns;
         to->body.peer.restarted_ns = row->u.peer.restarted_ns;
         to->body.peer.died = row->u.peer.died;
+        to->body.peer.restart_silent_ns = row->u.peer.restart_silent_ns;
         return;
     case TD_ROW_CLIENT:
         PUT(CLIENT, client);
@@ -279,7 +280,7 @@ static bool get_peer(const Torus__Client__RowPeer *m, struct td_row_peer *r)
 {
     *r = (struct td_row_peer){
         m->node, (enum td_peer_state)m->state, m->endpoint, m->error, m->silent_ns, m->restarted_ns,
-        m->died};
+        m->died, m->restart_silent_ns};
     return m->state <= TD_PEER_UNKNOWN;
 }
 

@@ -139,6 +139,7 @@ static void a_daemon_that_was_heard_to_its_end_has_died(void **state)
     down("connection refused", true, false); /* an attempt changes nothing */
     up(DAEMON + 1, TD_MINOR_GOODBYE);
     assert_true(node.core->goodbyes->of[FAR].died);
+    assert_int_equal(node.core->goodbyes->of[FAR].silent_ns, 0);
     node_end();
 }
 

@@ -3,6 +3,8 @@
 #include "node.h"
 
 #include "core/core.h"
+#include "core/net/goodbye.h"
+#include "core/net/link.h"
 #include "core/recorder.h"
 
 enum { NODES = 3 };
@@ -190,8 +192,28 @@ static void a_silent_daemon_that_is_restarted_ends_its_silence(void **state)
     assert_int_equal(find(TD_TRACE_HEARD, 2)->since, last);
     assert_int_equal(events(TD_TRACE_RESTARTED, 2), 1);
     assert_int_equal(find(TD_TRACE_RESTARTED, 2)->a, 0);
+    assert_int_equal(find(TD_TRACE_RESTARTED, 2)->since, last);
+    assert_int_equal(node.core->goodbyes->of[2].silent_ns, node.core->now - last);
     assert_true(take(TD_NOTE_NODE_HEARD));
     expect_about(note.age_ns, 5 * SECOND);
+    node_end();
+}
+
+/* Nothing needs the node any more when its new daemon is heard, a moment before the link is up. */
+static void the_silence_of_a_daemon_lasts_until_another_one_comes(void **state)
+{
+    (void)state;
+    begin(1);
+    td_link_watch(node.core, 2);
+    node_hear(5, SECOND);
+    td_time last = node.core->link[2].heard_at;
+    node_hear(1, 8 * SECOND);
+    link_down(2);
+    td_link_unwatch(node.core, 2);
+    node_hear(1, 5 * SECOND);
+    node_hear(5, SECOND / 5);
+    link_up(2, 9);
+    assert_int_equal(find(TD_TRACE_RESTARTED, 2)->since, last);
     node_end();
 }
 
@@ -222,6 +244,7 @@ static void a_daemon_that_says_goodbye_is_stopped_by_its_operator(void **state)
     assert_int_equal(find(TD_TRACE_NODE_LOST, 2)->a, 1);
     link_up(2, 9);
     assert_int_equal(find(TD_TRACE_RESTARTED, 2)->a, 0);
+    assert_int_equal(find(TD_TRACE_RESTARTED, 2)->since, node.core->now);
     node_end();
 }
 
@@ -250,6 +273,7 @@ int main(void)
         cmocka_unit_test(a_daemon_that_did_not_run_accuses_nobody),
         cmocka_unit_test(a_link_that_comes_back_was_down_for_a_time),
         cmocka_unit_test(a_silent_daemon_that_is_restarted_ends_its_silence),
+        cmocka_unit_test(the_silence_of_a_daemon_lasts_until_another_one_comes),
         cmocka_unit_test(a_node_that_is_given_up_is_lost_once),
         cmocka_unit_test(a_daemon_that_says_goodbye_is_stopped_by_its_operator),
         cmocka_unit_test(without_a_recorder_the_log_is_told),

@@ -287,7 +287,7 @@ class Emulation(unittest.TestCase):
         self.assertEqual((status["shape"], status["wrap"]), ([2, 3], [True, False]))
         self.assertEqual([peer["node"] for peer in status["peers"]], [1, 2, 3, 4, 5])
         for peer in status["peers"]:
-            self.assertEqual(set(peer), {"node", "endpoint", "state", "silent_ns", "restarted_ns", "died"})
+            self.assertEqual(set(peer), {"node", "endpoint", "state", "silent_ns", "restarted_ns", "died", "restart_silent_ns"})
         self.assertEqual([set(client) for client in status["clients"]],
                          [{"node", "pid", "uid", "job", "rank", "joining"}])
 

@@ -18,17 +18,21 @@
 static const char restart[] = "job heat lost node 1 (1): its daemon was restarted",
                   cut[] = "job heat lost node 1 (1): nothing has come from it for 30 s";
 
+static int ended_s = 39, /* the job ended so long ago */
+    silent_s;            /* the earlier daemon of node 1 was not heard for so long */
+
 /* said returns what is printed of a failure 40 s ago, if the daemon of node 1 was restarted
  * `restarted_s` ago (0: never). */
 static const char *said(const char *text, int restarted_s, bool died)
 {
     static char printed[512];
-    json_t *peers =
-               json_pack("[{s:i s:s s:I s:b}, {s:i s:s s:I s:b}]", "node", 1, "endpoint",
-                         "tcp://beta:7600", "restarted_ns", restarted_s * S, "died", died, "node",
-                         11, "endpoint", "tcp://kappa:7600", "restarted_ns", 5 * S, "died", 0),
-           *record = json_pack("{s:s s:i s:I s:I s:I}", "text", text, "error", 5, "failed_ns",
-                               40 * S, "formed_ns", 60 * S, "unix_ns", 1000000 * S);
+    json_t *peers = json_pack("[{s:i s:s s:I s:b s:I}, {s:i s:s s:I s:b}]", "node", 1, "endpoint",
+                              "tcp://beta:7600", "restarted_ns", restarted_s * S, "died", died,
+                              "restart_silent_ns", silent_s * S, "node", 11, "endpoint",
+                              "tcp://kappa:7600", "restarted_ns", 5 * S, "died", 0),
+           *record = json_pack("{s:s s:i s:I s:I s:I s:I s:[i]}", "text", text, "error", 5,
+                               "failed_ns", 40 * S, "formed_ns", 60 * S, "unix_ns", 1000000 * S,
+                               "ended_ns", ended_s * S, "nodes", 1);
     json_object_set_new(record, "named_nodes", ins_lost_nodes(record, peers));
     json_object_set_new(record, "restarted", ins_lost_restarted(record, peers));
     FILE *file = tmpfile();
@@ -78,6 +82,29 @@ static void a_later_restart_is_not_told_as_the_cause(void **state)
            "; the one before it crashed or was killed\n");
 }
 
+/* A daemon hung, and was killed and started again: its silence is not all. */
+static void the_silence_before_a_restart_is_told(void **state)
+{
+    (void)state;
+    silent_s = 6;
+    expect(said(restart, 40, false),
+           "  the daemon of node 1 (host beta) was restarted 40.0s ago, at ",
+           "; the earlier one had been silent for 6.0s: its journal says how it ended\n");
+    silent_s = 0;
+}
+
+/* The failure names no node, or none has failed; the ranks of node 1 are lost all the same. */
+static void a_restart_during_the_job_is_told(void **state)
+{
+    (void)state;
+    static const char line[] = "  the daemon of node 1 (host beta) was restarted 45.0s ago, at ";
+    expect(said("rank 3 called barrier", 45, false), line, "\n");
+    assert_string_equal(said("rank 3 called barrier", 30, false), ""); /* when it was over */
+    ended_s = 0;
+    expect(said("", 45, false), line, "\n");
+    ended_s = 39;
+}
+
 static void a_node_without_a_restart_has_its_host(void **state)
 {
     (void)state;
@@ -103,6 +130,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_restart_at_the_failure_is_told),
         cmocka_unit_test(a_later_restart_is_not_told_as_the_cause),
+        cmocka_unit_test(the_silence_before_a_restart_is_told),
+        cmocka_unit_test(a_restart_during_the_job_is_told),
         cmocka_unit_test(a_node_without_a_restart_has_its_host),
         cmocka_unit_test(only_a_failure_by_its_daemon_loses_a_record_with_it),
     };

@@ -257,6 +257,7 @@ static void what_happened_to_nodes_is_shown(void **state)
     add(0, TD_TRACE_NODE_LOST, 1, 32, 63);
     add(0, TD_TRACE_NODE_LOST, 2, 65, 65); /* another node said so: no silence is known */
     add(0, TD_TRACE_RESTARTED, 1, 70, 70)->a = 1;
+    add(0, TD_TRACE_RESTARTED, 2, 66, 71);
     add(0, TD_TRACE_LINK_UP, 1, 33, 70);
     add(0, TD_TRACE_SILENT, 1, 90, 92);
     add(1, TD_TRACE_SILENT, 0, 8, 12);
@@ -273,6 +274,11 @@ static void what_happened_to_nodes_is_shown(void **state)
     expect("node 2 is given up", 65, 65);
     assert_non_null(
         find("the daemon of node 1 was restarted; the earlier one crashed or was killed"));
+    expect("the daemon of node 2 was restarted; the earlier one had been silent for 5.0s", 71, 71);
+    assert_int_equal(
+        argument("the daemon of node 2 was restarted; the earlier one had been silent for 5.0s",
+                 "about_node"),
+        2);
     expect("link to node 1 is up again after 37.0s", 70, 70);
     expect("node 1 is silent, for 10.0s so far", 90, 100);
     expect("node 0 is silent, for 1.5m so far", 10, 100); /* since before the job */

@@ -301,10 +301,10 @@ static struct td_status_row some_row(void)
         break;
     case TD_ROW_PEER:
         row.u.peer =
-            (struct td_row_peer){wide32(),     (enum td_peer_state)below(TD_PEER_UNKNOWN + 1),
-                                 text(100),    text(200),
-                                 wide(),       wide(),
-                                 below(2) == 1};
+            (struct td_row_peer){wide32(),      (enum td_peer_state)below(TD_PEER_UNKNOWN + 1),
+                                 text(100),     text(200),
+                                 wide(),        wide(),
+                                 below(2) == 1, wide()};
         break;
     case TD_ROW_CLIENT:
         row.u.client = (struct td_row_client){

@@ -306,6 +306,7 @@ static void same_row(const struct td_status_row *a, const struct td_status_row *
         SAME(u.peer.silent_ns);
         SAME(u.peer.restarted_ns);
         SAME(u.peer.died);
+        SAME(u.peer.restart_silent_ns);
         break;
     case TD_ROW_CLIENT:
         SAME(u.client.pid);

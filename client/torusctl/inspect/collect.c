@@ -16,11 +16,11 @@ static const char *const states[] = {"down", "up", "unknown"};
 
 static json_t *peer_json(const struct td_row_peer *r)
 {
-    return json_pack("{s:i s:o s:s s:o s:I s:I s:b}", "node", (int)r->node, "endpoint",
+    return json_pack("{s:i s:o s:s s:o s:I s:I s:b s:I}", "node", (int)r->node, "endpoint",
                      ins_text(r->endpoint), "state", states[r->health], "error",
                      ins_text(r->health == TD_PEER_UP ? "" : r->error), "silent_ns",
                      (json_int_t)r->silent_ns, "restarted_ns", (json_int_t)r->restarted_ns, "died",
-                     r->died);
+                     r->died, "restart_silent_ns", (json_int_t)r->restart_silent_ns);
 }
 
 static json_t *client_json(const struct td_row_client *r)

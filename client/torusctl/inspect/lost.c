@@ -17,6 +17,18 @@ static bool is_named(const json_t *record, json_int_t node)
     return strstr(ins_string(record, "text"), name) != NULL;
 }
 
+/* was_meanwhile returns true if a node has ranks of a job, which was not over when the node's
+ * daemon was restarted. */
+static bool was_meanwhile(const json_t *record, json_int_t node, json_int_t age_ns)
+{
+    const json_t *n = NULL;
+    size_t i = 0;
+    bool has = false;
+    json_array_foreach(json_object_get(record, "nodes"), i, n) has =
+        has || json_integer_value(n) == node;
+    return has && age_ns + SAME_NS > ins_number(record, "ended_ns");
+}
+
 json_t *ins_lost_nodes(const json_t *record, const json_t *peers)
 {
     json_t *nodes = json_array();
@@ -40,10 +52,13 @@ json_t *ins_lost_restarted(const json_t *record, const json_t *peers)
     json_array_foreach(peers, i, p)
     {
         json_int_t node = ins_number(p, "node"), age = ins_number(p, "restarted_ns");
-        if (age && age < ins_number(record, "formed_ns") && is_named(record, node))
-            json_array_append_new(restarted, json_pack("{s:I s:o s:O s:I}", "node", node, "host",
-                                                       ins_host(peers, node), "died",
-                                                       json_object_get(p, "died"), "age_ns", age));
+        if (age && age < ins_number(record, "formed_ns") &&
+            (is_named(record, node) || was_meanwhile(record, node, age)))
+            json_array_append_new(restarted,
+                                  json_pack("{s:I s:o s:O s:I s:I}", "node", node, "host",
+                                            ins_host(peers, node), "died",
+                                            json_object_get(p, "died"), "silent_ns",
+                                            ins_number(p, "restart_silent_ns"), "age_ns", age));
     }
     return restarted;
 }
@@ -71,16 +86,22 @@ static void print_restart(const json_t *record, const json_t *row)
 {
     json_int_t age = ins_number(row, "age_ns"), node = ins_number(row, "node");
     bool died = json_is_true(json_object_get(row, "died")), later = ins_lost_later(record, age);
-    char ago[80], host[INS_HOST_BYTES + 16];
+    json_int_t silent = ins_number(row, "silent_ns");
+    char ago[80], host[INS_HOST_BYTES + 16], time[32], how[100] = "";
+    ins_duration(time, sizeof time, silent);
+    if (died)
+        snprintf(how, sizeof how, "; the %s crashed or was killed",
+                 later ? "one before it" : "earlier one");
+    else if (silent)
+        snprintf(how, sizeof how,
+                 "; the earlier one had been silent for %s: its journal says how it ended", time);
     ins_ago(ago, sizeof ago, ins_number(record, "unix_ns"), age);
     host_of(host, sizeof host, row);
     if (later)
         printf("  the daemon of node %lld%s was restarted%s after the failure, %s%s\n",
-               (long long)node, host, ins_lost_with_daemon(record, node) ? " again" : "", ago,
-               died ? "; the one before it crashed or was killed" : "");
+               (long long)node, host, ins_lost_with_daemon(record, node) ? " again" : "", ago, how);
     else
-        printf("  the daemon of node %lld%s was restarted %s%s\n", (long long)node, host, ago,
-               died ? "; the earlier one crashed or was killed" : "");
+        printf("  the daemon of node %lld%s was restarted %s%s\n", (long long)node, host, ago, how);
 }
 
 void ins_lost_print(const json_t *record)

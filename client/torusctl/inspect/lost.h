@@ -11,8 +11,10 @@
 /* ins_lost_nodes returns the nodes that the "text" of a record names: [{node, host}]. The host is
  * "" if it is unknown. `peers`: those of this node (TD_STATUS_PEERS), without itself. */
 json_t *ins_lost_nodes(const json_t *record, const json_t *peers);
-/* ins_lost_restarted returns those of these nodes whose daemon was restarted since the job formed:
- * [{node, host, died, age_ns}]. */
+/* ins_lost_restarted returns the nodes whose daemon was restarted since the job formed: those that
+ * the text names, and those of the job ("nodes") whose daemon was restarted before it was over:
+ * [{node, host, died, silent_ns, age_ns}]. silent_ns: how long the earlier daemon had been silent.
+ */
 json_t *ins_lost_restarted(const json_t *record, const json_t *peers);
 /* ins_lost_later returns true if what was `age_ns` ago came after the failure of the job, by more
  * than nodes may differ about when they heard of the same restart. */
@@ -20,8 +22,8 @@ bool ins_lost_later(const json_t *record, json_int_t age_ns);
 /* ins_lost_with_daemon returns true if the failure says that the daemon of a node was stopped or
  * restarted: its record of the job was lost then. */
 bool ins_lost_with_daemon(const json_t *record, json_int_t node);
-/* ins_lost_print prints the hosts and restarts of the nodes that the failure names
- * ("named_nodes", "restarted"), apart from the hosts that the places of ranks tell ("named"). */
+/* ins_lost_print prints the restarts of daemons and the hosts of the nodes that the failure names
+ * ("restarted", "named_nodes"), apart from the hosts that the places of ranks tell ("named"). */
 void ins_lost_print(const json_t *record);
 
 #endif

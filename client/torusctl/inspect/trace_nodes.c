@@ -88,10 +88,15 @@ static void put_loss(const struct maker *k, event e, const char *node)
 
 static void put_restart(const struct maker *k, event e, const char *node)
 {
-    char text[INS_NODE_NAME_BYTES + 80];
+    char text[INS_NODE_NAME_BYTES + 120], how[80] = "", time[32];
+    bool silent = e->since < e->at;
+    ins_duration(time, sizeof time, e->at - e->since);
+    if (silent)
+        snprintf(how, sizeof how, "; the earlier one had been silent for %s", time);
     snprintf(text, sizeof text, "the daemon of %s was restarted%s", node,
-             e->e.a ? "; the earlier one crashed or was killed" : "");
-    chrome_instant(k->c, e->node, CHROME_LINKS, e->at, text, about(e, NULL, 0));
+             e->e.a ? "; the earlier one crashed or was killed" : how);
+    chrome_instant(k->c, e->node, CHROME_LINKS, e->at, text,
+                   about(e, silent ? "silent_ns" : NULL, e->at - e->since));
 }
 
 static void put_pause(const struct maker *k, event e)

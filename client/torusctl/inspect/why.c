@@ -75,9 +75,9 @@ static void show(const json_t *record)
     if (now_first)
         ins_present_print(present);
     ins_record_print_failure(record);
-    ins_lost_print(record);
     if (ins_number(record, "error") == TORUS_OK)
         puts("no call has failed");
+    ins_lost_print(record);
     ins_record_print_death(record);
     ins_stayed_print(json_object_get(record, "stayed"));
     print_named(record);

@@ -83,8 +83,10 @@ static bool is_heard(const struct td_core *core, uint32_t node)
 void td_goodbye_link_down(struct td_core *core, uint32_t node, bool rejected)
 {
     struct td_goodbyes *g = core->goodbyes;
-    if (td_link_is_up(&core->link[node]))
+    if (td_link_is_up(&core->link[node])) {
         g->of[node].heard = is_heard(core, node);
+        g->of[node].heard_at = core->link[node].heard_at;
+    }
     if (rejected)
         g->of[node].daemon = 0;
     if (!td_bit(g->owes, node))
@@ -99,12 +101,25 @@ void td_goodbye_restarted(struct td_core *core, uint32_t node)
     if (td_link_is_up(&core->link[node]))
         g->heard = is_heard(core, node);
     g->died = td_goodbye_is_missing(core, node);
+    g->silent_ns = td_goodbye_silence(core, node);
     g->restarted_at = core->now;
 }
 
 bool td_goodbye_is_missing(const struct td_core *core, uint32_t node)
 {
     return core->goodbyes->of[node].heard && !td_goodbye_was_said(core, node);
+}
+
+td_time td_goodbye_silence(const struct td_core *core, uint32_t node)
+{
+    const struct td_goodbye *g = &core->goodbyes->of[node];
+    td_time unheard = td_silence_unheard(core, node), ended = td_silence_delay(core, node),
+            silent = unheard > ended ? unheard : ended;
+    if (g->heard || td_goodbye_was_said(core, node))
+        return 0;
+    if (!td_link_is_up(&core->link[node]) && g->heard_at) /* the new daemon may have been heard */
+        silent = core->now - g->heard_at;
+    return silent < (td_time)core->settings.heartbeat_ns ? 0 : silent; /* too short to be told */
 }
 
 bool td_goodbye_was_said(const struct td_core *core, uint32_t node)

@@ -29,6 +29,9 @@ struct td_goodbyes {
         uint32_t daemon; /* that has said goodbye: the low half of its incarnation; 0: none has */
         uint32_t minor;  /* version of the peer protocol at the far end of the link that is up */
         td_time restarted_at; /* another daemon was heard there; 0: none has been */
+        td_time silent_ns;    /* how long the earlier one had been silent then; 0: it was heard
+                                 until its end */
+        td_time heard_at;     /* when it was heard last before its link went down */
         bool heard;           /* its link was open both ways until it went down last */
         bool died; /* the one before it said no goodbye, though it was heard until its end */
     } * of;        /* [nodes] */
@@ -48,6 +51,9 @@ void td_goodbye_restarted(struct td_core *core, uint32_t node);
 /* td_goodbye_is_missing returns true if the daemon that was on a node last has said no goodbye,
  * though it was heard until its link went down. */
 bool td_goodbye_is_missing(const struct td_core *core, uint32_t node);
+/* td_goodbye_silence returns for how long the daemon of a node has not been heard that another one
+ * replaces now, or 0 if it was heard until its end or has said goodbye. */
+td_time td_goodbye_silence(const struct td_core *core, uint32_t node);
 /* td_goodbye_was_said returns true if the daemon that was on a node last has said goodbye. */
 bool td_goodbye_was_said(const struct td_core *core, uint32_t node);
 

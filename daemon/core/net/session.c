@@ -255,7 +255,8 @@ static void lose_daemon(struct td_core *core, struct td_link *link, uint64_t inc
     struct td_lane *lane = link->lane;
     td_goodbye_restarted(core, link->node);
     if (link->daemon)
-        td_recorder_node(core->recorder, TD_TRACE_RESTARTED, link->node, core->now, core->now,
+        td_recorder_node(core->recorder, TD_TRACE_RESTARTED, link->node, core->now,
+                         core->now - core->goodbyes->of[link->node].silent_ns,
                          core->goodbyes->of[link->node].died);
     bool needed = !drop_sent(core, link, incarnation);
     if (!needed || !core->fabric->keeps_packets)

@@ -50,17 +50,24 @@ static void complain(const struct td_peer *p, const char *text)
 
 /* ---- replies ---- */
 
-/* how_up returns what has happened to a daemon whose link is up again. */
-static const char *how_up(const struct td_peer *p)
+/* how_up returns what has happened to a daemon whose link is up again, in `text` if it must. */
+static const char *how_up(const struct td_peer *p, char *text, size_t bytes)
 {
+    td_time silent_ns = td_core_daemon_silence(p->peers->loop->core, p->node);
     if (p->incarnation_before == p->incarnation)
         return "its daemon runs on";
     enum td_daemon_end how = td_core_daemon_end(p->peers->loop->core, p->node);
     if (p->goodbye || how == TD_DAEMON_STOPPED)
         return "its daemon was started again";
-    return how == TD_DAEMON_DIED
-               ? "its daemon was restarted; the earlier one crashed or was killed: see its journal"
-               : "its daemon was restarted; its journal says how the earlier one ended";
+    if (how == TD_DAEMON_DIED)
+        return "its daemon was restarted; the earlier one crashed or was killed: see its journal";
+    if (!silent_ns)
+        return "its daemon was restarted; its journal says how the earlier one ended";
+    snprintf(text, bytes,
+             "its daemon was restarted; the earlier one had been silent for %.1f s: its journal "
+             "says how it ended",
+             (double)silent_ns / 1e9);
+    return text;
 }
 
 /* note_interface notes which interface of this host the link uses. */
@@ -88,6 +95,7 @@ bool td_peer_own_fault(const struct td_peer *p, char *text, size_t bytes)
 static void link_up(struct td_peer *p)
 {
     struct td_log_fields about = about_node(p->node);
+    char text[160];
     p->up = true;
     note_interface(p);
     uv_timer_stop(&p->retry);
@@ -96,7 +104,7 @@ static void link_up(struct td_peer *p)
     p->text[0] = p->refusal[0] = p->stranger[0] = '\0';
     if (p->incarnation_before)
         td_log_rated_with(&p->log, p->up_at, TD_LOG_INFO, &about, "link to node %u is up again: %s",
-                          p->node, how_up(p));
+                          p->node, how_up(p, text, sizeof text));
     else if (p->told_down)
         td_log_rated_with(&p->log, p->up_at, TD_LOG_INFO, &about, "link to node %u is up", p->node);
     else
