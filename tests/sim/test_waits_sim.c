@@ -25,6 +25,8 @@ static const struct td_call sum = {
 /* What all nodes together know of the job. */
 static struct {
     uint64_t ns[RANKS][TD_KIND_MAX], last[RANKS][TD_KIND_MAX], pid[RANKS], silent_ns;
+    uint64_t silence_ns; /* the longest one */
+    uint32_t silences;   /* the most that a node has seen */
     uint32_t node[RANKS], records, over;
     td_err error;
     uint32_t deaths, died_rank;
@@ -47,6 +49,14 @@ static void look(const struct td_status_row *row)
         seen.last[w->rank][w->kind] += w->last;
         seen.silent_ns += w->silent_ns;
         CHECK(w->silent_node ? w->silent_ns && !w->waited_ns : !w->silent_ns);
+        CHECK(w->silent_node ? w->silences && w->silent_ranks : !w->silences && !w->silent_ranks);
+        CHECK(w->silence_longest_ns >= w->silent_longest_ns);
+        CHECK(w->silence_ns >= w->silence_longest_ns);
+        CHECK(w->longest_ns || w->silent_longest_ns || !w->longest_age_ns);
+        if (w->silence_longest_ns > seen.silence_ns)
+            seen.silence_ns = w->silence_longest_ns;
+        if (w->silences > seen.silences)
+            seen.silences = w->silences;
         seen.node[w->rank] = w->node;
         if (w->pid)
             seen.pid[w->rank] = w->pid;
@@ -248,6 +258,8 @@ static void silence(uint64_t seed)
         charged += seen.ns[r][TD_KIND_BARRIER];
     EXPECT(charged < SECOND, "%llu ns are charged to ranks", (unsigned long long)charged);
     EXPECT(seen.silent_ns > 2 * SECOND, "%llu ns of silence", (unsigned long long)seen.silent_ns);
+    EXPECT(seen.silences == 1, "%u silences", seen.silences); /* whoever waited, and how often */
+    expect_about(seen.silence_ns, 3 * SECOND);
     job_world_end(sim);
 }
 
