@@ -47,7 +47,8 @@ json_t *ins_silences(const json_t *rows, json_int_t instance)
     return nodes;
 }
 
-/* print_length prints how often and for how long a node was silent, and since when. */
+/* print_length prints how often and for how long a node was silent, and since when. The end is not
+ * that in the log: a node may be heard again when its earlier messages are still on their way. */
 static void print_length(const json_t *s)
 {
     json_int_t count = ins_number(s, "silences"), most = ins_number(s, "silence_longest_ns");
@@ -59,10 +60,11 @@ static void print_length(const json_t *s)
     if (count == 0) /* a daemon of an older release tells the waiting only */
         printf(", up to %s at a time", longest);
     else if (count == 1)
-        printf(" for %s, since %s", longest, since);
+        printf(" for %s, since %s, until its messages had come", longest, since);
     else
-        printf(" %lld times, %s together; the longest silence was %s, since %s", (long long)count,
-               all, longest, since);
+        printf(" %lld times, %s together until its messages had come; the longest silence was %s, "
+               "since %s",
+               (long long)count, all, longest, since);
 }
 
 void ins_silences_print(const json_t *silences)
