@@ -289,7 +289,7 @@ class Emulation(unittest.TestCase):
         for peer in status["peers"]:
             self.assertEqual(set(peer), {"node", "endpoint", "state", "silent_ns", "restarted_ns", "died", "restart_silent_ns"})
         self.assertEqual([set(client) for client in status["clients"]],
-                         [{"node", "pid", "uid", "job", "rank", "joining"}])
+                         [{"node", "pid", "uid", "job", "rank", "joining", "process_state"}])
 
     def test_status_counts_processes_that_take_any_rank(self):
         done = emulate("1", "--", "sh", "-c", "ctl=" + CTL + """
