@@ -2,6 +2,7 @@
 #include "inspect.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/membership/communicator.h"
@@ -499,6 +500,38 @@ static void list_waits(struct td_page *p)
     }
 }
 
+static void side_row(struct td_page *p, const struct td_waits_job *j, const struct td_waits_side *s)
+{
+    enum { RANKS_BYTES = 8 * TD_WAITS_SIDE_RANKS, UNIT_BYTES = 40 };
+    struct td_status_row *row = td_page_row(p, TD_ROW_FACT);
+    char *call = row ? td_core_pad(p->core, TD_CALL_TEXT_MAX) : NULL,
+         *ranks = call ? td_core_pad(p->core, RANKS_BYTES) : NULL,
+         *unit = ranks ? td_core_pad(p->core, UNIT_BYTES) : NULL;
+    int length = 0;
+    if (!row)
+        return;
+    row->u.fact = (struct td_row_fact){.name = "", .value = "", .unit = ""};
+    if (!unit)
+        return;
+    td_call_print(&s->call, call, TD_CALL_TEXT_MAX);
+    ranks[0] = '\0';
+    for (uint32_t i = 0; i < s->ranks && i < TD_WAITS_SIDE_RANKS; i++)
+        length += snprintf(ranks + length, (size_t)(RANKS_BYTES - length), "%s%u", i ? " " : "",
+                           s->rank[i]);
+    snprintf(unit, UNIT_BYTES, "%llx %u", (unsigned long long)j->world, s->ranks);
+    row->u.fact = (struct td_row_fact){.name = call, .value = ranks, .unit = unit};
+}
+
+static void list_sides(struct td_page *p)
+{
+    for (uint32_t i = 0; i < TD_WAITS_JOBS_MAX; i++) {
+        const struct td_waits_job *j = &p->core->waits[i];
+        for (uint32_t k = 0; j->world && td_page_shows(p, j->uid) && k < TD_WAITS_SIDES; k++)
+            if (j->side[k].call.kind)
+                side_row(p, j, &j->side[k]);
+    }
+}
+
 /* list fills in a page of a section. It returns false if the section is unknown. */
 static bool list(struct td_page *p, uint32_t section)
 {
@@ -544,6 +577,9 @@ static bool list(struct td_page *p, uint32_t section)
         return true;
     case TD_STATUS_CLOCK:
         td_inspect_clock(p);
+        return true;
+    case TD_STATUS_SIDES:
+        list_sides(p);
         return true;
     case TD_STATUS_SETTINGS:
     case TD_STATUS_HOST:

@@ -143,6 +143,10 @@ enum td_status_section {
     TD_STATUS_HOST,       /* what the daemon runs on, for torusctl doctor: FACTs of the driver */
     TD_STATUS_TRACE = 16, /* of the flight recorder: TRACEs */
     TD_STATUS_CLOCK,      /* one TRACE with one event, TD_TRACE_CLOCK */
+    /* the calls of this node's ranks where those of a job differed: FACTs. name: the call; value:
+     * ranks of the job, with spaces between; unit: the instance of the job in hexadecimal, and how
+     * many ranks there are */
+    TD_STATUS_SIDES,
 };
 
 /* Numbers of a router: */

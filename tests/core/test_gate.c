@@ -3,6 +3,7 @@
 #include "node.h"
 
 #include "core/membership/client.h"
+#include "core/membership/waits.h"
 #include "core/operation/arrival.h"
 #include "core/operation/gate.h"
 #include "model/plan.h"
@@ -91,6 +92,39 @@ static void different_calls_end_with_both_ranks_named(void **state)
     assert_non_null(strstr(node.text, "rank 0 called"));
     assert_non_null(strstr(node.text, "rank 2 called"));
     node_end();
+}
+
+/* The record keeps who called what, also of a rank that calls when the operation has failed. */
+static void the_record_keeps_the_calls_that_differed(void **state)
+{
+    const struct td_witness other = {.call = {.kind = TD_KIND_BROADCAST, .count = 8}, .rank = 2};
+    (void)state;
+    for (unsigned late = 0; late < 3; late++) {
+        begin(late ? 1 : 0);
+        if (!late) {
+            node_call(c, -1);
+            announce(2, other, false);
+        } else {
+            struct td_message m = about(TD_MESSAGE_VERDICT);
+            m.u.verdict = (struct td_message_verdict){.error = TD_ERR_MISMATCH, .text = "differ"};
+            node_message(0, &m);
+            m = about(TD_MESSAGE_RANK_LOST);
+            m.u.rank_lost = (struct td_message_rank_lost){
+                .rank = 2, .error = TD_ERR_RANK_FAILED, .text = "rank 2 ended upon that"};
+            if (late == 2)
+                node_message(0, &m);
+            node_call(c, -1);
+        }
+        assert_int_equal(node.reply.error, TD_ERR_MISMATCH);
+        const struct td_waits_side *side = c->waits->side;
+        assert_int_equal(side[0].call.kind, TD_KIND_BARRIER);
+        assert_int_equal(side[0].ranks, 1);
+        assert_int_equal(side[0].rank[0], late ? 1 : 0);
+        assert_int_equal(side[1].call.kind, 0); /* the node of rank 2 keeps its call */
+        node_call(c, -1);                       /* the next operation is another one */
+        assert_int_equal(side[0].ranks, 1);
+        node_end();
+    }
 }
 
 /* An announcement carries two calls of the ranks below: both are compared. */
@@ -542,6 +576,7 @@ int main(void)
         cmocka_unit_test(leaf_announces_and_waits_for_the_release),
         cmocka_unit_test(release_before_the_announcement_is_ignored),
         cmocka_unit_test(different_calls_end_with_both_ranks_named),
+        cmocka_unit_test(the_record_keeps_the_calls_that_differed),
         cmocka_unit_test(calls_that_differ_below_one_child_are_both_named),
         cmocka_unit_test(a_rank_that_the_group_lacks_is_named_as_it_was_sent),
         cmocka_unit_test(a_call_without_data_is_in_no_ones_way),

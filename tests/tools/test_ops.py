@@ -397,6 +397,32 @@ class Operations(unittest.TestCase):
         named = json.loads(done.stdout)["named"]
         self.assertEqual([(n["rank"], n["node"]) for n in named], [(1, 0), (3, 1)])
 
+    def test_why_tells_which_ranks_made_which_call(self):
+        cases = {"3": ["rank 3 called barrier", "the other 3 ranks called broadcast(byte, 67108864, root 0)"],
+                 "1 | 3": ["ranks 0,2 called broadcast(byte, 67108864, root 0)", "ranks 1,3 called barrier"]}
+        for odd, sides in cases.items():
+            with self.subTest(odd=odd):
+                process = subprocess.Popen([CTL, "emulate", "1x2", "--ranks", "4", "--keep-going", "--", "sh", "-c", f"""
+                    echo $TORUS_JOB $TORUS_SOCKET
+                    mkfifo ${{TORUS_SOCKET%/*}}/never$TORUS_RANK
+                    exec 3<>${{TORUS_SOCKET%/*}}/never$TORUS_RANK
+                    case $TORUS_RANK in
+                    {odd}) {STRAGGLE} 0 1 0; cat <&3 ;;
+                    *) (echo go; cat <&3) | {CALLER} ;;
+                    esac"""], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+                for cleanup in process.wait, process.kill, process.stdin.close, process.stdout.close:
+                    self.addCleanup(cleanup)
+                line = ""
+                while "/" not in line:
+                    line = process.stdout.readline()
+                _, job, socket = line.split()
+                until, said = time.monotonic() + DEADLINE_S, ""
+                while not all(f"\n  {side}\n" in said for side in sides) and time.monotonic() < until:
+                    said = subprocess.run([CTL, "why", job, "--socket", socket], text=True, capture_output=True,
+                                          timeout=DEADLINE_S).stdout
+                self.assertIn("\n  " + "\n  ".join(sides) + "\n", said)
+                self.assertRegex(said, r"\n  rank 3 is on node 1, process \d+\n")
+
     def cancel(self, socket, *arguments):
         done = subprocess.run([CTL, "cancel", "--socket", socket, "--timeout", "60",
                                *arguments], capture_output=True,

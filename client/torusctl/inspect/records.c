@@ -14,6 +14,7 @@
 #include "model/call.h"
 #include "present.h"
 #include "silences.h"
+#include "sides.h"
 #include "stayed.h"
 #include "torusctl/torusctl.h"
 
@@ -171,6 +172,8 @@ static void sum_up(json_t *record, const json_t *rows)
 
 /* ---- the ranks of a sentence ---- */
 
+enum { NAMED_MAX = 8 }; /* ranks that made another call than the others */
+
 /* struct naming: the ranks that a sentence names. */
 struct naming {
     json_t *named, *peers;
@@ -206,6 +209,24 @@ static void name_list(struct naming *n, const char *list)
     }
 }
 
+/* name_sides names the ranks of the side with the fewest ranks, or of all those with as many. */
+static void name_sides(struct naming *n, const json_t *sides)
+{
+    const json_t *s = NULL, *rank = NULL;
+    size_t i = 0, k = 0;
+    json_array_foreach(sides, i, s)
+    {
+        bool least = ins_number(s, "count") == ins_number(json_array_get(sides, 0), "count");
+        if (!least)
+            return; /* they are in order */
+        json_array_foreach(json_object_get(s, "ranks"), k, rank)
+        {
+            if (json_array_size(n->named) < NAMED_MAX)
+                name_rank(n, json_integer_value(rank));
+        }
+    }
+}
+
 /* name_ranks adds to a record the nodes that the sentence of its failure names, and where the ranks
  * run that it names, such as "rank 3 called barrier" or "ranks 1, 3-5 had not called": "named". The
  * daemon that wrote it knows only the processes of its node. */
@@ -221,6 +242,7 @@ static void name_ranks(struct ins_machine *m, json_t *record, const json_t *rows
         if (*t == ' ')
             name_list(&n, t + 1);
     }
+    name_sides(&n, json_object_get(record, "sides"));
     json_object_set_new(record, "named", n.named);
     json_object_set_new(record, "named_nodes", ins_lost_nodes(record, n.peers));
     json_object_set_new(record, "restarted", ins_lost_restarted(record, n.peers));
@@ -275,12 +297,12 @@ static void facts_free(struct facts *f)
 static json_t *blank_of(const json_t *forming)
 {
     return json_pack("{s:O s:O s:O s:b s:i s:i s:i s:i s:i s:s s:i s:[] s:[] s:[] s:[] s:[] s:[] "
-                     "s:[] s:[] s:[]}",
+                     "s:[] s:[] s:[] s:[]}",
                      "job", json_object_get(forming, "name"), "uid",
                      json_object_get(forming, "uid"), "size", json_object_get(forming, "size"),
                      "unformed", 0, "formed_ns", 0, "ended_ns", 0, "waited_ns", 0, "calls", 0,
                      "error", 0, "text", "", "failed_ns", 0, "stragglers", "silences", "in_flight",
-                     "named", "named_nodes", "restarted", "nodes", "without", "stayed");
+                     "named", "named_nodes", "restarted", "nodes", "without", "stayed", "sides");
 }
 
 static json_t *age_json(const struct td_status_row *row)
@@ -332,6 +354,10 @@ static void fill(struct ins_machine *m, json_t *record, const struct facts *f)
             ? json_array()
             : ins_present(m, f->all, ins_string(record, "job"), ins_number(record, "instance")));
     json_object_set_new(record, "stayed", stayed_of(record, f));
+    json_object_set_new(record, "sides",
+                        ins_number(record, "error") == TORUS_ERR_MISMATCH
+                            ? ins_sides(m, ins_number(record, "instance"))
+                            : json_array());
     sum_up(record, f->rows);
     json_t *silences = ins_silences(f->rows, ins_number(record, "instance"));
     json_object_set_new(record, "silences", sorted(silences));

@@ -8,6 +8,7 @@
 #include "present.h"
 #include "records.h"
 #include "silences.h"
+#include "sides.h"
 #include "stayed.h"
 #include "torusctl/torusctl.h"
 
@@ -75,6 +76,7 @@ static void show(const json_t *record)
     if (now_first)
         ins_present_print(present);
     ins_record_print_failure(record);
+    ins_sides_print(json_object_get(record, "sides"), ins_number(record, "size"));
     if (ins_number(record, "error") == TORUS_OK)
         puts("no call has failed");
     ins_lost_print(record);

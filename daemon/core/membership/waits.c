@@ -207,6 +207,47 @@ void td_waits_failed(struct td_core *core, struct td_communicator *c,
     snprintf(j->text, sizeof j->text, "%s", failure->text);
 }
 
+void td_waits_differ(const struct td_core *core, struct td_communicator *c, uint64_t sequence)
+{
+    struct td_waits_job *j = c->waits;
+    if (!j || j->side_instance || j->error != TD_ERR_MISMATCH || j->failed_at != core->now)
+        return;
+    j->side_instance = c->instance;
+    j->side_sequence = sequence;
+}
+
+/* has_side returns true if a rank's call is kept: a rank may repeat a call that was refused. */
+static bool has_side(const struct td_waits_job *j, uint32_t rank)
+{
+    for (const struct td_waits_side *s = j->side; s < j->side + TD_WAITS_SIDES; s++)
+        for (uint32_t i = 0; i < s->ranks && i < TD_WAITS_SIDE_RANKS; i++)
+            if (s->rank[i] == rank)
+                return true;
+    return false;
+}
+
+void td_waits_side(struct td_communicator *c, uint64_t sequence, uint32_t rank,
+                   const struct td_call *call)
+{
+    struct td_waits_job *j = c->waits;
+    uint32_t job_rank = td_communicator_job_rank(c, rank);
+    if (!j || j->side_instance != c->instance || j->side_sequence != sequence ||
+        has_side(j, job_rank))
+        return;
+    for (struct td_waits_side *s = j->side; s < j->side + TD_WAITS_SIDES; s++) {
+        struct td_call same = *call;
+        td_call_adopt(&same, &s->call); /* without data it agrees with any type */
+        if (s->call.kind && td_call_compare(&same, &s->call) != 0)
+            continue;
+        if (!s->call.kind)
+            s->call = *call;
+        if (s->ranks < TD_WAITS_SIDE_RANKS)
+            s->rank[s->ranks] = job_rank;
+        s->ranks++;
+        return;
+    }
+}
+
 void td_waits_died(struct td_core *core, struct td_communicator *c, const struct td_seat *seat,
                    uint64_t paused_ns)
 {

@@ -50,6 +50,14 @@ struct td_wait_silence {
     td_time longest_to;
 };
 
+/* struct td_waits_side: a call that ranks of this node made where others made another one. */
+enum { TD_WAITS_SIDES = 3, TD_WAITS_SIDE_RANKS = 32 };
+struct td_waits_side {
+    struct td_call call;                /* kind 0: there is none */
+    uint32_t ranks;                     /* how many ranks of this node made it */
+    uint32_t rank[TD_WAITS_SIDE_RANKS]; /* in the job; the first of them */
+};
+
 /* struct td_waits_job: the record of a job. */
 struct td_waits_job {
     uint64_t world; /* instance of the job; 0: the record is free */
@@ -65,7 +73,10 @@ struct td_waits_job {
     td_time failed_at;
     char text[TD_TEXT_MAX];
     int64_t failed_rank, failed_node; /* the culprit (notes.h) */
-    td_time died_at;                  /* when the first rank of this node died; 0: none has */
+    /* if calls differed there: the group (0: they did not), the operation, and who called what */
+    uint64_t side_instance, side_sequence;
+    struct td_waits_side side[TD_WAITS_SIDES];
+    td_time died_at; /* when the first rank of this node died; 0: none has */
     uint32_t died_rank;
     uint64_t died_pid;
     uint64_t died_paused_ns; /* how long this daemon had not run just before the death: the rank may
@@ -120,6 +131,12 @@ struct td_waits_failure {
 /* td_waits_failed notes an operation that ended with an error; the first one stays. */
 void td_waits_failed(struct td_core *core, struct td_communicator *c,
                      const struct td_waits_failure *failure);
+/* td_waits_differ notes that the ranks' calls differed in the operation that has just failed, if it
+ * is the first one. td_waits_side adds the call of a rank of this node to that operation; it
+ * ignores those of other operations. */
+void td_waits_differ(const struct td_core *core, struct td_communicator *c, uint64_t sequence);
+void td_waits_side(struct td_communicator *c, uint64_t sequence, uint32_t rank,
+                   const struct td_call *call);
 /* td_waits_died notes that the process of a rank of this node has ended without leaving the job,
  * and not because a call of it had failed; the first death stays. paused_ns: for how long the
  * daemon had not run just before, or 0. */

@@ -349,6 +349,7 @@ static void arrive(struct td_core *core, struct td_client *client, struct td_com
     td_arrival_transition(a, TD_ARRIVAL_CALL);
     a->client = client->id;
     a->request = q->id;
+    a->call = call;
     a->at = core->now - (waited < core->now ? waited : core->now);
     seat->called_at = core->now;
     if (a->at < o->started_at)
@@ -378,6 +379,8 @@ static void arrive(struct td_core *core, struct td_client *client, struct td_com
         o->expires_at = expires;
         td_core_alarm(core, expires);
     }
+    if (o->error == TD_ERR_MISMATCH) /* others have called differently before */
+        td_waits_side(c, o->sequence, seat->rank, &call);
     if (o->state < TD_OPERATION_RELEASED)
         td_arrival_witness(core, o, &(struct td_witness){call, seat->rank});
     if (o->report_at == TD_TIME_NEVER) {
@@ -441,6 +444,7 @@ static void answer_late(struct td_core *core, struct td_client *client, struct t
         .job = c->name,
         .group = c->index,
         .operation = (int64_t)(q->u.operation.sequence + q->u.operation.by_segment)};
+    td_waits_side(c, q->u.operation.sequence, seat->rank, &q->u.operation.call);
     if (c->waits && c->waits->error == TD_OK) { /* no operation on this node has failed before */
         late.text = text;
         (void)lost_culprit(c, error, &late.rank, &late.node);

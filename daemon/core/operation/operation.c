@@ -240,6 +240,17 @@ void td_operation_in_flight_end(struct td_core *core, struct td_operation *o)
 
 /* ---- ending ---- */
 
+/* note_sides keeps which rank of this node has made which call, if the operation is the first of
+ * its job that has failed. */
+static void note_sides(struct td_core *core, const struct td_operation *o)
+{
+    struct td_communicator *c = o->communicator;
+    td_waits_differ(core, c, o->sequence);
+    for (uint32_t i = 0; i < c->ranks; i++)
+        if (o->arrival[i].state == TD_ARRIVAL_WAITING)
+            td_waits_side(c, o->sequence, c->seat[i].rank, &o->arrival[i].call);
+}
+
 /* note_failure notes for the log, the record of the job and the flight recorder that an operation
  * ends with an error. */
 static void note_failure(struct td_core *core, const struct td_operation *o, td_err error,
@@ -250,6 +261,8 @@ static void note_failure(struct td_core *core, const struct td_operation *o, td_
     td_arrival_culprit(core, o, error, &rank, &node);
     td_recording_failed(core, o, rank, node, text);
     td_waits_failed(core, o->communicator, &(struct td_waits_failure){error, text, rank, node});
+    if (error == TD_ERR_MISMATCH)
+        note_sides(core, o);
     struct td_note *note = td_communicator_note(core, c, TD_NOTE_FAILED);
     if (!note)
         return;

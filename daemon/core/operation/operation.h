@@ -26,6 +26,7 @@ struct td_arrival {
     uint64_t request;
     struct td_region *source, *destination;
     td_time at; /* when the rank called */
+    struct td_call call;
 };
 
 struct td_operation {
