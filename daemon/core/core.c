@@ -649,6 +649,20 @@ td_time td_core_late(const struct td_core *core, td_time now)
     return core->started && now > due && now - due > least ? now - due : 0;
 }
 
+#define LIBRARY_PATIENCE_NS UINT64_C(5000000000) /* TL_PATIENCE_S of client/libtorus/patience.h */
+#define GIVEN_UP_NS UINT64_C(1000000000) /* after a pause the sockets have been read by then */
+
+/* note_given_up notes a pause in which clients may have given this daemon up: the library asks
+ * after 5 s. The core's own count of a pause begins up to a heartbeat late. */
+static void note_given_up(struct td_core *core, td_time now, td_time late)
+{
+    if (late + (td_time)core->settings.heartbeat_ns >= LIBRARY_PATIENCE_NS)
+        core->given_up_ns = late;
+    else if (now - late >= core->given_up_until) /* the sockets had been read before it */
+        return;
+    core->given_up_until = now + GIVEN_UP_NS;
+}
+
 /* note_pause puts off all judgements of others by the time in which this daemon did not run. What
  * they sent meanwhile waits in sockets, and timers may expire before the driver has read it. */
 static void note_pause(struct td_core *core, td_time now)
@@ -658,6 +672,7 @@ static void note_pause(struct td_core *core, td_time now)
         return;
     core->paused_ns = late;
     core->resumed_at = now;
+    note_given_up(core, now, late);
     td_recorder_node(core->recorder, TD_TRACE_PAUSED, core->node, now, now - late, 0);
     td_session_resumed(core, late);
     td_client_resumed(core, late);

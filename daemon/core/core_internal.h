@@ -90,9 +90,12 @@ struct td_core {
     char last_words[160]; /* the sentence of an error that finds no memory for its own */
     char *link_text;      /* [nodes][TD_LINK_TEXT_MAX] */
     td_time paused_ns, resumed_at; /* the last time that the daemon did not run, and its end */
-    td_time links_expire_at;       /* when the first of the links that are down is given up */
-    struct td_early *early;        /* [nodes] (net/early.h) */
-    td_time early_at;              /* when a missing message is asked for */
+    /* the last such time in which clients may have given it up, and until when it may not have read
+     * yet that they have; a shorter pause after it puts that off */
+    td_time given_up_ns, given_up_until;
+    td_time links_expire_at; /* when the first of the links that are down is given up */
+    struct td_early *early;  /* [nodes] (net/early.h) */
+    td_time early_at;        /* when a missing message is asked for */
     struct td_task stop_task;
     struct td_shares_table queues; /* of the jobs whose messages wait for a link */
 

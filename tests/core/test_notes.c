@@ -249,8 +249,8 @@ static void the_end_of_a_job_is_noted(void **state)
     node_begin("1", 0, NULL); /* the daemon did not run, and the rank may have given it up */
     node_group(1);
     node.core->now += 20 * (uint64_t)SECOND;
-    node.core->resumed_at = node.core->now;
-    node.core->paused_ns = 12 * (uint64_t)SECOND;
+    node.core->given_up_ns = 12 * (uint64_t)SECOND;
+    node.core->given_up_until = node.core->now + 1;
     td_client_close(node.core, NODE_CLIENT);
     node_run();
     take(TD_NOTE_JOB_FORMED);

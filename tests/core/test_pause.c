@@ -307,6 +307,28 @@ static void a_job_that_is_over_tells_that_its_daemon_was_given_up(void **state)
     }
 }
 
+/* Beside other load, the daemon is late again before it has read that the rank has closed. */
+static void a_short_pause_after_a_long_one_does_not_hide_it(void **state)
+{
+    (void)state;
+    for (unsigned read = 0; read < 2; read++) {
+        begin();
+        struct td_communicator *c = group();
+        node_call(c, -1);
+        pause_for(24 * beat);
+        if (read)
+            pass(4 * beat); /* the sockets have been read */
+        pause_for(3 * beat);
+        step(&(struct td_event){.kind = TD_EVENT_CLIENT_CLOSED,
+                                .u.closed = {.client = NODE_CLIENT}});
+        if (read)
+            assert_int_equal(node.core->waits[0].died_paused_ns, 0);
+        else
+            assert_in_range(node.core->waits[0].died_paused_ns, 22 * beat, 24 * beat);
+        node_end();
+    }
+}
+
 static void the_call_of_a_rank_that_is_gone_is_over(void **state)
 {
     (void)state;
@@ -375,6 +397,7 @@ int main(void)
         cmocka_unit_test(operation_is_not_stalled_by_a_pause),
         cmocka_unit_test(a_rank_that_gave_a_paused_daemon_up_is_recorded_with_the_pause),
         cmocka_unit_test(a_job_that_is_over_tells_that_its_daemon_was_given_up),
+        cmocka_unit_test(a_short_pause_after_a_long_one_does_not_hide_it),
         cmocka_unit_test(the_call_of_a_rank_that_is_gone_is_over),
         cmocka_unit_test(the_state_of_each_process_is_told),
         cmocka_unit_test(a_turn_that_is_overdue_is_no_pause_before_the_last_step),

@@ -443,18 +443,14 @@ void td_communicator_unplan(struct td_core *core, struct td_client *client,
 
 /* ---- seats ---- */
 
-#define LIBRARY_PATIENCE_NS UINT64_C(5000000000) /* TL_PATIENCE_S of client/libtorus/patience.h */
-#define GIVEN_UP_NS UINT64_C(1000000000)    /* after a pause the sockets have been read by then */
 #define AFTER_ERROR_NS UINT64_C(5000000000) /* most programs end at once when a call has failed */
 
 /* may_have_given_up returns true if a rank that has closed its connection now may have given this
- * daemon up: the daemon did not run for so long that the library, which asks after 5 s, may have
- * waited in vain. A rank that died meanwhile looks the same. The core's own count of a pause begins
- * up to a heartbeat late. */
+ * daemon up: the daemon did not run for so long that the library may have waited in vain. A rank
+ * that died meanwhile looks the same. */
 static bool may_have_given_up(const struct td_core *core)
 {
-    return core->resumed_at && core->now < core->resumed_at + GIVEN_UP_NS &&
-           core->paused_ns + (td_time)core->settings.heartbeat_ns >= LIBRARY_PATIENCE_NS;
+    return core->now < core->given_up_until;
 }
 
 /* record_death tells the flight recorder that the process of a rank has ended without leaving its
@@ -467,7 +463,7 @@ static void record_death(struct td_core *core, const struct td_communicator *c,
     struct td_trace_event *e = td_recorder_add(core->recorder, TD_TRACE_DIED, core->now);
     e->world = c->world;
     e->sequence = 0;
-    e->a = may_have_given_up(core) ? core->paused_ns : seat->after_error;
+    e->a = may_have_given_up(core) ? core->given_up_ns : seat->after_error;
     e->b = seat->pid;
     e->group = e->call = 0;
     e->error = (uint16_t)-TD_ERR_RANK_FAILED;
@@ -489,8 +485,8 @@ const char *td_communicator_gone_text(struct td_core *core, const struct td_comm
         return td_core_format(core,
                               "torusd on %s did not run for %llu.%llu s, and rank %u of job %s "
                               "gave it up or died: process %llu",
-                              here, (unsigned long long)core->paused_ns / 1000000000,
-                              (unsigned long long)core->paused_ns / 100000000 % 10, rank, c->name,
+                              here, (unsigned long long)core->given_up_ns / 1000000000,
+                              (unsigned long long)core->given_up_ns / 100000000 % 10, rank, c->name,
                               (unsigned long long)pid);
     return td_core_format(core,
                           !died               ? "rank %u has left job %s: process %llu on %s"
@@ -527,7 +523,7 @@ void td_communicator_seat_lost(struct td_core *core, struct td_communicator *c,
     if (died && c->index == 0)
         record_death(core, c, seat);
     if (died && c->index == 0 && !seat->after_error)
-        td_waits_died(core, c, seat, may_have_given_up(core) ? core->paused_ns : 0);
+        td_waits_died(core, c, seat, may_have_given_up(core) ? core->given_up_ns : 0);
     if (note) {
         note->rank = rank;
         note->node = core->node;
