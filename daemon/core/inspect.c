@@ -461,6 +461,7 @@ static void silence_row(struct td_page *p, uint64_t instance, const struct td_wa
     row->silences = s->count;
     row->silence_ns = s->ns;
     row->silence_longest_ns = s->longest_ns;
+    row->silence_unheard_ns = s->longest_unheard_ns;
     row->silence_longest_age_ns = td_page_age(p, s->longest_to);
 }
 

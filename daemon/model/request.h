@@ -323,6 +323,8 @@ struct td_row_wait {
     uint32_t silences;     /* that ranks of this node waited in; then the length of all, of the
                               longest one, and how long ago that one ended */
     uint64_t silence_ns, silence_longest_ns, silence_longest_age_ns;
+    uint64_t silence_unheard_ns; /* the part of the longest one until the node was heard again; 0:
+                                    not known at this node */
 };
 
 struct td_row_router {

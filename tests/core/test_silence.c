@@ -181,6 +181,8 @@ static void a_silence_lasts_until_the_link_is_up_in_both_directions(void **state
         &(struct td_event){.kind = TD_EVENT_LINK_UP, .u.link = {.node = 2, .incarnation = 3}});
     arrive(2);
     expect_about(row(2, 2 + 1)->ns, 8 * SECOND);
+    expect_about(silences(2)->longest_ns, 8 * SECOND);
+    expect_about(silences(2)->longest_unheard_ns, 6 * SECOND);
     assert_null(row(2, 0));
     node_end();
 }

@@ -15,10 +15,11 @@ enum { JOB = 7, OTHER = 8 };
 /* row_of returns what a node says of the silences of node 1. */
 static json_t *row_of(int job, int ranks, int waited, int silences, int longest, int age)
 {
-    return json_pack("{s:i s:i s:i s:i s:i s:i s:i s:i s:i}", "instance", job, "silent_node", 1 + 1,
-                     "silent_ranks", ranks, "silent_ns", waited, "silent_longest_ns",
+    return json_pack("{s:i s:i s:i s:i s:i s:i s:i s:i s:i s:i}", "instance", job, "silent_node",
+                     1 + 1, "silent_ranks", ranks, "silent_ns", waited, "silent_longest_ns",
                      waited / ranks, "silences", silences, "silence_ns", 2 * longest,
-                     "silence_longest_ns", longest, "silence_longest_age_ns", age);
+                     "silence_longest_ns", longest, "silence_longest_age_ns", age,
+                     "silence_unheard_ns", longest - 5);
 }
 
 static void waiting_is_added_up_and_silences_are_not(void **state)
@@ -37,6 +38,7 @@ static void waiting_is_added_up_and_silences_are_not(void **state)
     assert_int_equal(ins_number(s, "silence_ns"), 32);
     assert_int_equal(ins_number(s, "silence_longest_ns"), 16);
     assert_int_equal(ins_number(s, "silence_longest_age_ns"), 5);
+    assert_int_equal(ins_number(s, "silence_unheard_ns"), 11);
     json_decref(found);
     json_decref(rows);
 }

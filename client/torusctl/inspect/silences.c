@@ -5,6 +5,9 @@
 
 #include "inspect.h"
 
+#define LATER_NS                                                                                   \
+    1000000000LL /* messages came so long after their node was heard again, or sooner */
+
 static void add(json_t *to, const char *key, json_int_t value)
 {
     json_object_set_new(to, key, json_integer(ins_number(to, key) + value));
@@ -30,9 +33,10 @@ json_t *ins_silences(const json_t *rows, json_int_t instance)
         if (node < 0 || ins_number(row, "instance") != instance)
             continue;
         if (!to) {
-            to = json_pack("{s:I s:i s:i s:i s:i s:i s:i s:i}", "node", node, "waited_ns", 0,
+            to = json_pack("{s:I s:i s:i s:i s:i s:i s:i s:i s:i}", "node", node, "waited_ns", 0,
                            "longest_ns", 0, "ranks", 0, "silences", 0, "silence_ns", 0,
-                           "silence_longest_ns", 0, "silence_longest_age_ns", 0);
+                           "silence_longest_ns", 0, "silence_longest_age_ns", 0,
+                           "silence_unheard_ns", 0);
             json_array_append_new(nodes, to);
         }
         add(to, "waited_ns", ins_number(row, "silent_ns"));
@@ -40,6 +44,7 @@ json_t *ins_silences(const json_t *rows, json_int_t instance)
         keep(to, "longest_ns", row, "silent_longest_ns");
         keep(to, "silences", row, "silences");
         keep(to, "silence_ns", row, "silence_ns");
+        keep(to, "silence_unheard_ns", row, "silence_unheard_ns");
         if (keep(to, "silence_longest_ns", row, "silence_longest_ns"))
             json_object_set(to, "silence_longest_age_ns",
                             json_object_get(row, "silence_longest_age_ns"));
@@ -47,24 +52,32 @@ json_t *ins_silences(const json_t *rows, json_int_t instance)
     return nodes;
 }
 
-/* print_length prints how often and for how long a node was silent, and since when. The end is not
- * that in the log: a node may be heard again when its earlier messages are still on their way. */
+/* print_length prints how often and for how long a node was silent, and since when. Its messages
+ * may come long after it is heard again: then both times are told. */
 static void print_length(const json_t *s)
 {
-    json_int_t count = ins_number(s, "silences"), most = ins_number(s, "silence_longest_ns");
-    char all[32], longest[32], since[32];
+    json_int_t count = ins_number(s, "silences"), most = ins_number(s, "silence_longest_ns"),
+               unheard = ins_number(s, "silence_unheard_ns");
+    bool late = unheard && most > unheard + LATER_NS;
+    char all[32], longest[32], since[32], came[32], later[80] = "";
     ins_duration(all, sizeof all, ins_number(s, "silence_ns"));
-    ins_duration(longest, sizeof longest, most ? most : ins_number(s, "longest_ns"));
+    ins_duration(longest, sizeof longest,
+                 late   ? unheard
+                 : most ? most
+                        : ins_number(s, "longest_ns"));
+    ins_duration(came, sizeof came, most);
     ins_clock(since, sizeof since, ins_number(s, "silence_longest_age_ns") + most);
+    if (late)
+        snprintf(later, sizeof later, " (its messages came after %s)", came);
     printf("node %lld was silent", (long long)ins_number(s, "node"));
     if (count == 0) /* a daemon of an older release tells the waiting only */
         printf(", up to %s at a time", longest);
     else if (count == 1)
-        printf(" for %s, since %s, until its messages had come", longest, since);
+        printf(" for %s, since %s%s", longest, since, later);
     else
-        printf(" %lld times, %s together until its messages had come; the longest silence was %s, "
-               "since %s",
-               (long long)count, all, longest, since);
+        printf(" %lld times, %s together until its messages came; the longest silence was %s, "
+               "since %s%s",
+               (long long)count, all, longest, since, later);
 }
 
 void ins_silences_print(const json_t *silences)

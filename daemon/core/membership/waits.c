@@ -148,7 +148,10 @@ static void add_silence(const struct td_waits_job *j, struct td_wait_silence *ro
     if (row->count == 0 || from > row->to) {
         row->count++;
         row->from = row->to = from;
+        row->unheard_ns = 0;
     }
+    if (charge->unheard_ns > row->unheard_ns)
+        row->unheard_ns = charge->unheard_ns;
     td_time earlier = from < row->from ? row->from - from : 0; /* as another node tells */
     row->from -= earlier;
     row->ns += earlier + charge->at - row->to;
@@ -156,6 +159,7 @@ static void add_silence(const struct td_waits_job *j, struct td_wait_silence *ro
     if (row->to - row->from > row->longest_ns) {
         row->longest_ns = row->to - row->from;
         row->longest_to = row->to;
+        row->longest_unheard_ns = row->unheard_ns;
     }
     if (charge->silent_ranks > row->ranks)
         row->ranks = charge->silent_ranks;

@@ -48,6 +48,8 @@ struct td_wait_silence {
     td_time from, to;        /* the latest silence, as far as calls tell */
     uint64_t ns, longest_ns; /* the length of all, and of the longest one */
     td_time longest_to;
+    uint64_t unheard_ns, longest_unheard_ns; /* the part of the latest and of the longest one until
+                                                the node was heard again; 0: not known here */
 };
 
 /* struct td_waits_side: a call that ranks of this node made where others made another one. */
@@ -96,6 +98,7 @@ struct td_charge {
     uint32_t silent_node;
     uint32_t silent_ranks; /* ranks that have waited in it */
     uint64_t silence_ns;   /* the length of the silence itself, until `at` */
+    uint64_t unheard_ns;   /* the part of it until the node was heard again; 0: not known here */
 };
 
 /* td_waits_open makes the record of a new group's job the group's; td_waits_close: the group is

@@ -131,6 +131,8 @@ static void note_silence(struct td_core *core, const struct td_link *link, td_ti
     struct td_silence *s = &core->silences[link->node];
     bool goes_on = s->to && from <= s->to + (td_time)core->settings.heartbeat_ns;
     s->from = goes_on ? s->from : from;
+    if (!goes_on || core->now - from > silent_after(core)) /* else it was heard before */
+        s->heard = core->now;
     s->to = core->now;
     s->lasts = owes(link);
 }
@@ -186,4 +188,11 @@ td_time td_silence_delay(const struct td_core *core, uint32_t node)
         s = (struct td_silence){.from = core->resumed_at - core->paused_ns, .to = core->resumed_at};
     return s.to && core->now - s.to <= (td_time)core->settings.heartbeat_ns ? core->now - s.from
                                                                             : 0;
+}
+
+td_time td_silence_lasted(const struct td_core *core, uint32_t node)
+{
+    const struct td_silence *s = &core->silences[node];
+    td_time delay = td_silence_delay(core, node);
+    return node == core->node || !delay ? delay : s->heard - s->from;
 }

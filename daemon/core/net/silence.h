@@ -11,9 +11,10 @@
 /* struct td_silence: from, to: the latest silence of a node that has ended: no message of it came,
  * although heartbeats were due, or its link was down. Both are 0 if it never was silent. lasts: the
  * node is heard, but messages that it sent in the silence may still be on their way; `to` moves on.
+ * heard: when it was heard again.
  * since: the begin of the one that is recorded (`silent` of its link) and goes on. */
 struct td_silence {
-    td_time from, to, since;
+    td_time from, to, heard, since;
     bool lasts;
     bool noted; /* that one is in the log */
 };
@@ -42,6 +43,9 @@ void td_silence_asked(struct td_core *core, struct td_link *link);
  * kept its messages from coming, or 0. For this node it is the time in which its daemon did not
  * run. */
 td_time td_silence_delay(const struct td_core *core, uint32_t node);
+/* td_silence_lasted returns how much of td_silence_delay the node was not heard, without the time
+ * in which its messages were still on their way. */
+td_time td_silence_lasted(const struct td_core *core, uint32_t node);
 /* td_silence_unheard returns for how long a node has not been heard that is silent or not connected
  * now; 0: it is heard, or nothing here has needed a connection to it. */
 td_time td_silence_unheard(const struct td_core *core, uint32_t node);

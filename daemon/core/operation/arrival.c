@@ -525,6 +525,7 @@ void td_arrival_delayed(struct td_core *core, struct td_operation *o, uint32_t f
     bool told = silent_node > 0 && silent_node <= core->options.topology.nodes;
     o->silent_node = told ? silent_node : 0;
     o->silent_ns = told ? silent_ns : 0;
+    o->unheard_ns = 0; /* a message does not tell */
     if (own > delay) {
         delay = own;
         from = core->node;
@@ -534,6 +535,7 @@ void td_arrival_delayed(struct td_core *core, struct td_operation *o, uint32_t f
         return;
     o->silent_node = from + 1;
     o->silent_ns = delay;
+    o->unheard_ns = td_silence_lasted(core, from);
 }
 
 void td_arrival_told(const struct td_core *core, struct td_operation *o,
@@ -581,6 +583,7 @@ void td_arrival_released(struct td_core *core, struct td_operation *o)
         return;
     bool is_local = waited(core, o, o->last - 1, o->silent_ns, &charge);
     charge.silent_node = o->silent_node;
+    charge.unheard_ns = o->unheard_ns;
     charge.last = is_local;
     if (charge.silent_longest_ns < (uint64_t)core->settings.heartbeat_ns)
         charge.silent_node = 0; /* too short to be told */
@@ -608,8 +611,11 @@ static void charge_absent(struct td_core *core, struct td_operation *o, uint32_t
     td_group_locate(&c->group, rank, &slot, &local);
     td_time unheard = td_silence_unheard(core, c->group.node[slot]),
             delay = td_silence_delay(core, c->group.node[slot]);
-    if (delay > unheard) /* another daemon of the node has just been heard */
+    td_time lasted = unheard;
+    if (delay > unheard) { /* another daemon of the node has just been heard */
         unheard = delay;
+        lasted = td_silence_lasted(core, c->group.node[slot]);
+    }
     uint32_t silent = c->group.node[slot] + 1;
     if (sums->told_node == silent && sums->told_ns > unheard) /* its neighbours know it better */
         unheard = sums->told_ns;
@@ -626,6 +632,7 @@ static void charge_absent(struct td_core *core, struct td_operation *o, uint32_t
     }
     struct td_charge charge = sums->charge;
     charge.silent_node = unheard ? silent : 0;
+    charge.unheard_ns = lasted;
     charge.ns /= absent;
     charge.silent_ns /= absent;
     td_waits_charge(c, rank, o->least.call.kind, &charge);

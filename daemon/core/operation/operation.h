@@ -49,8 +49,9 @@ struct td_operation {
     uint32_t silent_node; /* whose silence has delayed that arrival, as in td_message_arrive; of
                              an operation that fails, as in td_message_verdict */
     uint64_t silent_ns;
-    bool silence_told;                 /* by the verdict */
-    uint32_t witnesses;                /* calls compared so far */
+    uint64_t unheard_ns; /* the part of it until the node was heard again; 0: not known here */
+    bool silence_told;   /* by the verdict */
+    uint32_t witnesses;  /* calls compared so far */
     struct td_witness least, greatest; /* of them */
     struct td_plan *plan;              /* the plan that the call executes or agrees on */
     td_time expires_at;                /* arrival limit */
