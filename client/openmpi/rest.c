@@ -37,8 +37,10 @@ static void begin(struct tm_rest *r, int64_t now)
 {
     r->rests = true;
     r->looks = LOOKS_PER_SLEEP;
-    r->length = r->length == 0 ? LEAST_NS : r->length < MOST_NS ? 2 * r->length : MOST_NS;
-    r->ends = now + r->length;
+    r->length_ns = r->length_ns == 0        ? LEAST_NS
+                   : r->length_ns < MOST_NS ? 2 * r->length_ns
+                                            : MOST_NS;
+    r->ends_at = now + r->length_ns;
 }
 
 void tm_rest_yielded(struct tm_rest *r, int64_t now, int64_t took_ns, int64_t slow_ns)
@@ -55,12 +57,12 @@ void tm_rest_yielded(struct tm_rest *r, int64_t now, int64_t took_ns, int64_t sl
         return;
     }
     r->looks = LOOKS_PER_CLOCK;
-    r->length = 0;
+    r->length_ns = 0;
 }
 
 void tm_rest_slept(struct tm_rest *r, int64_t now)
 {
-    if (now < r->ends) {
+    if (now < r->ends_at) {
         r->looks = LOOKS_PER_SLEEP;
         return;
     }

@@ -20,10 +20,10 @@ struct tm_rest {
     bool rests;
     uint32_t looks;    /* until the clock is read, or the rank sleeps */
     int64_t looked_at; /* the clock was read */
-    uint32_t yields;   /* that are still to be timed; */
-    int64_t yield_ns;  /* how long the others in turn took together */
-    int64_t ends;      /* of the rest */
-    int64_t length;    /* of the latest rest; 0: the last yields in turn were fast */
+    uint32_t yields;   /* that are still to be timed of YIELDS in turn */
+    int64_t yield_ns;  /* how long those took together that have been timed */
+    int64_t ends_at;   /* of the rest */
+    int64_t length_ns; /* of the latest rest; 0: the last yields in turn were fast */
 };
 
 /* enum tm_rest_act: what a rank does after a look. */

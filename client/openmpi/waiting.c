@@ -113,17 +113,24 @@ static int rest(void)
     return 1;
 }
 
-int tm_progress(void)
+/* handle handles replies and runs the events that were posted. It returns their number. */
+static int handle(void)
 {
     int count = 0;
     if (expected == 0)
-        return rest();
+        return 0;
     if (expected > posted)
         torus_dispatch(tm_context); /* an error ends the calls, which then have it */
     for (struct tm_event *event = next_event(); event; event = next_event()) {
         event->run(event->user);
         count++;
     }
+    return count;
+}
+
+int tm_progress(void)
+{
+    int count = handle();
     return count > 0 ? count : rest();
 }
 
@@ -157,7 +164,7 @@ void tm_wait_until(bool (*done)(void *user), void *user)
     struct pollfd fd = {.fd = torus_fd(tm_context), .events = POLLIN};
     const struct timespec most = {.tv_nsec = SLEEP_NS};
     while (!done(user)) {
-        if (tm_progress() > 0)
+        if (handle() > 0)
             continue;
         idle(NULL);
         int saved = errno;

@@ -128,7 +128,7 @@ static void rests_become_longer_up_to_a_limit_and_end(void **state)
     r.yield_ns = 2000 * US; /* another one: it begins anew */
     while (!r.rest.rests)
         look(&r);
-    assert_int_equal(r.rest.length, 100000 * US);
+    assert_int_equal(r.rest.length_ns, 100000 * US);
 }
 
 int main(void)
