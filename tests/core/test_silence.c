@@ -616,6 +616,49 @@ static void silences_and_ranks_keep_their_own_rows(void **state)
     node_end();
 }
 
+/* link_up makes node 0 of three, which depends on no other node, and a connection to one of them.
+ */
+static void link_up(uint32_t node_up)
+{
+    node_begin("3", 0, NULL);
+    node_step(&(struct td_event){.kind = TD_EVENT_LINK_UP,
+                                 .u.link = {.node = node_up, .incarnation = 2}});
+}
+
+/* A process asks to join each 9 s, and gives up after 1 s. */
+static void users_that_come_and_go_do_not_end_the_silence_of_a_neighbour(void **state)
+{
+    (void)state;
+    link_up(1);
+    node_hear(2, 2 * SECOND);
+    for (uint64_t s = 1; s <= 3; s++) {
+        node_hear(0, 8 * SECOND);
+        td_link_watch(node.core, 1);
+        expect_about(td_silence_now(node.core, 1), s * 9 * SECOND - SECOND);
+        node_hear(0, SECOND);
+        td_link_unwatch(node.core, 1);
+    }
+    assert_int_equal(node.dropped_links, 0);
+    node_hear(0, 5 * SECOND);
+    assert_true(node.dropped_links > 0); /* after progress_timeout */
+    node_end();
+}
+
+static void a_node_that_was_never_heard_stays_mute_with_new_users(void **state)
+{
+    (void)state;
+    for (uint32_t n = 1; n < NODES; n++) {
+        link_up(n);
+        node_hear(0, SECOND);
+        td_link_watch(node.core, n);
+        assert_true(td_silence_is_mute(node.core, n));
+        node_hear(1u << n, SECOND);
+        assert_false(td_silence_is_mute(node.core, n));
+        td_link_unwatch(node.core, n);
+        node_end();
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -647,6 +690,8 @@ int main(void)
         cmocka_unit_test(a_connection_that_was_not_needed_before_ends_no_silence),
         cmocka_unit_test(the_silence_of_a_daemon_that_then_died_is_charged_to_its_node),
         cmocka_unit_test(the_loss_of_a_node_tells_of_its_silence),
+        cmocka_unit_test(users_that_come_and_go_do_not_end_the_silence_of_a_neighbour),
+        cmocka_unit_test(a_node_that_was_never_heard_stays_mute_with_new_users),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -257,8 +257,13 @@ void td_link_arriving(struct td_core *core, uint32_t node, const struct td_packe
 
 void td_link_watch(struct td_core *core, uint32_t node)
 {
-    if (node != core->node && core->link[node].watches++ == 0)
-        core->link[node].heard_at = core->now;
+    struct td_link *link = &core->link[node];
+    if (node == core->node || link->watches++ > 0)
+        return;
+    /* Heartbeats of a neighbour come without a watch, too: what is missing of them stays missing.
+     */
+    if (!link->neighbour || !td_link_is_up(link))
+        link->heard_at = core->now;
 }
 
 void td_link_unwatch(struct td_core *core, uint32_t node)

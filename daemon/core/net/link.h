@@ -79,7 +79,7 @@ struct td_link {
     uint32_t session;      /* outgoing: a new number when the link is given up */
     uint32_t session_in;   /* incoming, as the far end numbers it */
     uint32_t watches : 31; /* communicators and joins that depend on the node */
-    uint32_t silent : 1;   /* the flight recorder has a silence that goes on (health.h) */
+    uint32_t silent : 1;   /* the flight recorder has a silence that goes on (silence.h) */
     td_time heard_at, spoke_at;
     uint64_t tree_sent, tree_acknowledged, tree_received, tree_received_told;
     struct td_task task;

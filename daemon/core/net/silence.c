@@ -57,7 +57,7 @@ td_time td_silence_now(const struct td_core *core, uint32_t node)
 bool td_silence_is_mute(const struct td_core *core, uint32_t node)
 {
     const struct td_link *link = &core->link[node];
-    return td_link_is_up(link) && !link->relayed && link->heard_at <= link->lane->since;
+    return td_link_is_up(link) && !link->relayed && core->silences[node].mute;
 }
 
 void td_silence_print_mute(const struct td_core *core, char *text, size_t bytes)
@@ -153,6 +153,7 @@ void td_silence_hear(struct td_core *core, struct td_link *link)
     if (link->silent || (missed && link->neighbour && td_link_is_up(link)))
         tell_heard(core, link, link->heard_at);
     link->heard_at = core->now;
+    s->mute = false;
 }
 
 void td_silence_hear_up(struct td_core *core, struct td_link *link)
@@ -163,6 +164,7 @@ void td_silence_hear_up(struct td_core *core, struct td_link *link)
     if (link->silent)
         tell_heard(core, link, since);
     link->heard_at = core->now;
+    core->silences[link->node].mute = true;
 }
 
 void td_silence_deliver(struct td_core *core, struct td_link *link, const struct td_message *m)

@@ -16,12 +16,13 @@
 struct td_silence {
     td_time from, to, heard, since;
     bool lasts;
+    bool mute;  /* nothing has come from the node since its link came up */
     bool noted; /* that one is in the log */
 };
 
 /* td_silence_now returns how long a node with a link has been silent, or 0 if no message of it
  * is missing: heartbeats come to parent and children in the node tree. Others are asked after half
- * of td_health_patience if something here depends on them. */
+ * of progress_timeout if something here depends on them. */
 td_time td_silence_now(const struct td_core *core, uint32_t node);
 /* td_silence_is_mute returns true if there is a connection to a node, and nothing has come from the
  * node since it was made. td_silence_print_mute says so, and why that may be. */
