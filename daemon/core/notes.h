@@ -18,7 +18,7 @@ enum { TD_NOTES_MAX = 64, TD_NOTE_NONE = -1 };
 enum td_note_kind {
     TD_NOTE_JOB_FORMED,   /* this node has the first group of a job */
     TD_NOTE_JOB_ENDED,    /* this node has dropped that group */
-    TD_NOTE_JOB_UNFORMED, /* the registry: the ranks of a job did not all join, and it is over */
+    TD_NOTE_JOB_UNFORMED, /* the registry: a job did not form, and is over */
     TD_NOTE_RANK_DIED,    /* the process of a rank of this node has ended without leaving */
     TD_NOTE_FAILED,       /* an operation has ended with an error on this node */
     TD_NOTE_NODE_SILENT,  /* nothing has come from a node for some heartbeats */

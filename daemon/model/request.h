@@ -292,7 +292,7 @@ struct td_row_record {
     const char *job;
     uint64_t uid, instance;
     uint32_t size;
-    bool unformed; /* its ranks did not all join; formed_ns: since the first one did */
+    bool unformed;                /* it did not form; formed_ns: since its first rank joined */
     uint64_t formed_ns, ended_ns; /* ages; ended_ns 0: it is not over on this node */
     uint64_t operations;          /* by request */
     uint64_t waited_ns;           /* sum over the ranks of this node */

@@ -148,7 +148,56 @@ static void a_job_whose_nodes_are_lost_before_it_forms_leaves_a_record(void **st
     td_registry_node_lost(node.core, 2);
     assert_null(node.core->registry->jobs);
     node_pass(NULL, SECOND);
-    expect_unformed(TD_ERR_NODE_FAILED, "at most 2 of 3 ranks had joined");
+    expect_unformed(TD_ERR_NODE_FAILED,
+                    "lost with their nodes, and at most 2 of 3 ranks had joined at a time");
+    node_end();
+}
+
+/* Each rank has joined once, but never all at a time. */
+static void a_job_whose_ranks_come_and_go_leaves_a_record(void **state)
+{
+    (void)state;
+    struct td_message m = {.kind = TD_MESSAGE_UNJOIN};
+    node_begin("4", 0, NULL);
+    joins_from(2, 20, 3, 0);
+    joins_from(2, 21, 3, 1);
+    m.u.unjoin.token = 20;
+    node_message(2, &m);
+    joins_from(3, 30, 3, 2);
+    node_pass(NULL, SECOND);
+    m.u.unjoin.token = 21;
+    node_message(2, &m);
+    m.u.unjoin.token = 30;
+    node_message(3, &m);
+    node_pass(NULL, SECOND);
+    expect_unformed(TD_ERR_CANCELLED, "at most 2 of 3 ranks had joined at a time");
+    node_end();
+}
+
+/* The refusals of a job with more ranks than a step has room for. */
+static void all_ranks_of_a_job_hear_the_same_reason(void **state)
+{
+    (void)state;
+    enum { JOINED = 300 };
+    uint32_t refused = 0, steps = 0;
+    node_begin("4", 0, NULL);
+    for (uint32_t i = 0; i < JOINED; i++)
+        joins_from(2 + i % 2, 20 + i, JOINED + 1, i);
+    for (uint64_t ns = 10LL * SECOND; node.core->registry->jobs; ns = 1, steps++) {
+        node_forget();
+        node_pass(NULL, ns);
+        for (uint32_t i = 0; i < node.sents; i++) {
+            const struct td_message *q = &node.sent[i].message;
+            assert_int_equal(q->kind, TD_MESSAGE_REFUSE);
+            assert_int_equal(q->u.refuse.error, TD_ERR_TIMEOUT);
+            if (node.core->registry->jobs) /* else the sentence is freed */
+                assert_string_equal(q->u.refuse.text,
+                                    "job job: 1 of 301 ranks did not join in time: rank 300");
+            refused++;
+        }
+    }
+    assert_int_equal(refused, JOINED);
+    assert_true(steps > 1);
     node_end();
 }
 
@@ -752,6 +801,8 @@ int main(void)
         cmocka_unit_test(a_job_that_times_out_before_it_forms_leaves_a_record),
         cmocka_unit_test(a_job_whose_processes_end_before_it_forms_leaves_a_record),
         cmocka_unit_test(a_job_whose_nodes_are_lost_before_it_forms_leaves_a_record),
+        cmocka_unit_test(a_job_whose_ranks_come_and_go_leaves_a_record),
+        cmocka_unit_test(all_ranks_of_a_job_hear_the_same_reason),
         cmocka_unit_test(a_job_that_forms_late_leaves_no_record_of_its_failure),
         cmocka_unit_test(a_repeated_join_changes_nothing),
         cmocka_unit_test(a_lost_node_gives_its_rank_back_while_the_job_forms),

@@ -177,6 +177,7 @@ static const struct td_label job_events[] = {
          "The last rank has joined, or has left, and the nodes of the others differ, or do "
          "not admit them."},
     [TD_JOB_LACK_MEMORY] = {"lack memory", "The last rank has joined, but there is no memory."},
+    [TD_JOB_EXPIRE] = {"expire", "The time of a join has run out."},
     [TD_JOB_ASK] = {"ask", "The last rank has joined, and all ranks have their numbers."},
     [TD_JOB_LOSE_JOIN] = {"lose join", "A join was withdrawn or not granted, or its node is lost."},
     [TD_JOB_FORM] = {"form", "All joins are granted."},
@@ -189,6 +190,7 @@ static const struct td_label job_events[] = {
 static const struct td_transition job_rows[] = {
     {JOB(FORMING), TD_JOB_DIFFER, TD_JOB_REFUSING},
     {JOB(FORMING), TD_JOB_LACK_MEMORY, TD_JOB_REFUSING},
+    {JOB(FORMING) | JOB(GRANTING), TD_JOB_EXPIRE, TD_JOB_REFUSING},
     {JOB(FORMING), TD_JOB_ASK, TD_JOB_GRANTING},
     {JOB(GRANTING), TD_JOB_LOSE_JOIN, TD_JOB_FORMING},
     {JOB(GRANTING), TD_JOB_FORM, TD_JOB_ANNOUNCING},

@@ -65,6 +65,7 @@ enum td_job_state {
 enum td_job_event {
     TD_JOB_DIFFER,
     TD_JOB_LACK_MEMORY,
+    TD_JOB_EXPIRE,
     TD_JOB_ASK,
     TD_JOB_LOSE_JOIN,
     TD_JOB_FORM,

@@ -652,11 +652,10 @@ static void rank_left(struct td_core *core, uint32_t node, uint64_t instance, ui
 
 /* note_last notes that a job did not form, before its last entry is removed. At a node that is no
  * longer the registry, the joins have only moved on. */
-static void note_last(struct td_core *core, struct td_job *job, bool lost)
+static void note_last(struct td_core *core, struct td_job *job, td_err error)
 {
     if (!job->instance && job->joined == 1 && td_succession_keeps(core))
-        td_unformed_note(core, job, lost ? TD_ERR_NODE_FAILED : TD_ERR_CANCELLED,
-                         td_unformed_why_gone(core, job, lost));
+        td_unformed_note(core, job, error, td_unformed_why_gone(core, job));
 }
 
 /* unjoin removes the entry of a join. If the job has formed, its membership may never have reached
@@ -669,7 +668,7 @@ static void unjoin(struct td_core *core, uint32_t node, uint64_t token)
             if (e->token == token && e->node == node) {
                 if (job->instance && job->unjoined == UINT32_MAX)
                     job->unjoined = node;
-                note_last(core, job, false);
+                note_last(core, job, TD_ERR_CANCELLED);
                 remove_entry(core, job, i);
                 return;
             }
@@ -708,9 +707,11 @@ static bool lose_entry(struct td_core *core, struct td_job *job, uint32_t i)
 {
     if (job->instance)
         job->lost = job->entry[i].node;
+    else
+        job->lost_joins = true;
     bool last = job->instance ? job->gone + 1 == job->joined && job->state == TD_JOB_FORMED
                               : job->joined == 1;
-    note_last(core, job, true);
+    note_last(core, job, TD_ERR_NODE_FAILED);
     remove_entry(core, job, i);
     return !last;
 }
@@ -747,6 +748,21 @@ bool td_registry_daemon_is(struct td_core *core, uint32_t node, uint32_t daemon,
     return needed;
 }
 
+/* expire ends a job that has not formed in time. All of its joins hear one sentence, also if a step
+ * has no room for all of them. */
+static void expire(struct td_core *core, struct td_job *job)
+{
+    td_err error = TD_OK;
+    if (job->noted)
+        return;
+    if (job->state != TD_JOB_REFUSING) {
+        keep_refusal(core, job, TD_ERR_TIMEOUT, td_unformed_why_late(core, job));
+        td_job_transition(job, TD_JOB_EXPIRE);
+    }
+    const char *text = why_refused(core, job, &error);
+    td_unformed_note(core, job, error, text);
+}
+
 void td_registry_timers(struct td_core *core)
 {
     struct td_job *next = NULL;
@@ -756,11 +772,9 @@ void td_registry_timers(struct td_core *core)
             td_core_alarm(core, job->expires_at);
             continue;
         }
-        td_err error = TD_ERR_TIMEOUT;
-        bool refused = job->state == TD_JOB_REFUSING || job->refusal;
-        const char *text =
-            refused ? why_refused(core, job, &error) : td_unformed_why_late(core, job);
-        td_unformed_note(core, job, error, text);
+        td_err error = TD_OK;
+        expire(core, job);
+        const char *text = why_refused(core, job, &error);
         /* as room allows; the removal of the last entry frees the job */
         while (job->joined && td_core_room(core)) {
             const struct td_entry e = job->entry[job->joined - 1];

@@ -25,11 +25,12 @@ struct td_job {
     td_time begun_at, formed_at; /* begun_at: the first join came */
     uint32_t size, joined, gone;
     td_time expires_at;
-    uint8_t *taken; /* [size] bitmap of the ranks that joins have asked for by number */
-    uint8_t *ever;  /* [size] bitmap of those that any join did, also one that is gone */
-    uint32_t most;  /* joins at a time */
-    bool any;       /* some did not ask by number */
-    bool noted;     /* it does not form, and has a record (unformed.h) */
+    uint8_t *taken;  /* [size] bitmap of the ranks that joins have asked for by number */
+    uint8_t *ever;   /* [size] bitmap of those that any join did, also one that is gone */
+    uint32_t most;   /* joins at a time */
+    bool any;        /* some did not ask by number */
+    bool lost_joins; /* while it formed, some were lost with their nodes */
+    bool noted;      /* it does not form, and has a record (unformed.h) */
     struct td_entry {
         uint64_t token, pid;
         uint32_t node, rank, asked; /* asked: the rank that the join asks for, UINT32_MAX: any */

@@ -26,21 +26,20 @@ const char *td_unformed_why_late(struct td_core *core, const struct td_job *job)
                           job->name, asked, job->size, asked == 1 ? "" : "s", missing, namesake);
 }
 
-const char *td_unformed_why_gone(struct td_core *core, const struct td_job *job, bool lost)
+const char *td_unformed_why_gone(struct td_core *core, const struct td_job *job)
 {
-    const char *end =
-        lost ? "the nodes of its processes were lost" : "its processes ended or were cancelled";
+    const char *end = job->lost_joins
+                          ? "its processes ended, were cancelled or were lost with their nodes"
+                          : "its processes ended or were cancelled";
     char missing[200];
     uint32_t never = td_bits_print(job->ever, job->size, false, missing, sizeof missing);
     if (job->most == job->size)
-        return td_core_format(core, "job %s did not form: %s while the ranks were being confirmed",
-                              job->name, end);
-    if (job->any)
-        return td_core_format(core,
-                              "job %s did not form: %s, and at most %u of %u ranks had joined",
+        return td_core_format(core, "job %s: %s while the ranks were being confirmed", job->name,
+                              end);
+    if (job->any || never == 0)
+        return td_core_format(core, "job %s: %s, and at most %u of %u ranks had joined at a time",
                               job->name, end, job->most, job->size);
-    return td_core_format(core,
-                          "job %s did not form: %s, and %u of %u ranks had never joined: rank%s %s",
+    return td_core_format(core, "job %s: %s, and %u of %u ranks had never joined: rank%s %s",
                           job->name, end, never, job->size, never == 1 ? "" : "s", missing);
 }
 

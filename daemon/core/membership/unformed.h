@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unformed: what is told of a job whose ranks did not all join. The registry keeps a record of it
+/* unformed: what is told of a job that did not form. The registry keeps a record of it
  * (waits.h), so that torusctl why knows the job, and notes it for the log (core/notes.h). */
 #ifndef TD_CORE_MEMBERSHIP_UNFORMED_H
 #define TD_CORE_MEMBERSHIP_UNFORMED_H
@@ -7,10 +7,10 @@
 #include "registry.h"
 
 /* td_unformed_why_late returns the sentence for the ranks of a job that has not formed in time;
- * td_unformed_why_gone that for a job whose last join is withdrawn, or (`lost`) lost with its node.
- * Both are valid until the next step. */
+ * td_unformed_why_gone that for a job whose last join is withdrawn or lost. Both are valid until
+ * the next step. */
 const char *td_unformed_why_late(struct td_core *core, const struct td_job *job);
-const char *td_unformed_why_gone(struct td_core *core, const struct td_job *job, bool lost);
+const char *td_unformed_why_gone(struct td_core *core, const struct td_job *job);
 /* td_unformed_note records and notes the end of a job that did not form, once. */
 void td_unformed_note(struct td_core *core, struct td_job *job, td_err error, const char *text);
 

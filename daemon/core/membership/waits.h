@@ -64,8 +64,8 @@ struct td_waits_side {
 struct td_waits_job {
     uint64_t world; /* instance of the job; 0: the record is free */
     uint64_t uid;
-    uint32_t size, groups; /* groups: on this node, not over yet */
-    bool unformed;         /* its ranks did not all join: formed_at is when the first one did */
+    uint32_t size, groups;           /* groups: on this node, not over yet */
+    bool unformed;                   /* it did not form: formed_at is when its first rank joined */
     uint8_t nodes[TD_NODES_MAX / 8]; /* that have ranks of the job */
     char name[TD_NAME_MAX];
     td_time formed_at, ended_at;

@@ -91,8 +91,8 @@ static void note_unformed(struct td_events *e, uint64_t now_ns, const struct td_
     print_seconds(n->age_ns, time, sizeof time);
     remember(e, now_ns, n->text);
     td_log_rated_with(&e->jobs, now_ns, TD_LOG_INFO, f,
-                      "job %s of user %llu did not form in %s: %s: %s", n->job,
-                      (unsigned long long)n->uid, time, f->error, n->text);
+                      "a job of user %llu did not form in %s: %s: %s", (unsigned long long)n->uid,
+                      time, f->error, n->text);
 }
 
 /* note_silence logs that a node has been silent for some time, or is heard again. */
