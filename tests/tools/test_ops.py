@@ -271,10 +271,12 @@ class Operations(unittest.TestCase):
             for options in 'why long' 'why' 'stragglers long' 'why long --json' 'jobs'; do
                 {CTL} $options; echo; echo =====; done
             join 0; join 1; join 3; wait; join 2; forms
-            {CTL} why long; echo =====; {CTL} why long --json"""], capture_output=True, text=True,
+            {CTL} why long; echo =====; {CTL} why long --json; echo =====
+            kill $!; until {CTL} why long | grep 'long .*did not form'; do sleep 0.1; done; echo =====
+            {CTL} why long"""], capture_output=True, text=True,
                               timeout=DEADLINE_S)
         self.assertEqual(done.returncode, 0, done.stderr)
-        *texts, jobs, both, after = re.sub(r"(?m)^\[0\] ", "", done.stdout).split("=====\n")
+        *texts, jobs, both, after, _, gone = re.sub(r"(?m)^\[0\] ", "", done.stdout).split("=====\n")
         *texts, as_json = texts
         for text in texts:
             self.assertRegex(text, r"^job long of user \d+ is forming: 1 of 4 ranks have joined\n"
@@ -293,6 +295,8 @@ class Operations(unittest.TestCase):
         record = json.loads(after)
         self.assertEqual((record["error"], record["forming"]["joined"]), (0, 1))
         self.assertGreater(record["formed_ns"], record["forming"]["forming_ns"])
+        self.assertRegex(gone, r"^job long of user \d+: 4 ranks, did not form\n(  .*\n)+\nthe job of this name before it:\n"
+                               r"job long of user \d+: 4 ranks, formed .*; ended ")
 
     def test_why_tells_of_a_job_that_did_not_form(self):
         done = subprocess.run([CTL, "emulate", "1x2", "--ranks", "1", "--", "sh", "-c", f"""
@@ -306,10 +310,11 @@ class Operations(unittest.TestCase):
         for text in texts:
             self.assertRegex(text, r"^job short of user \d+: 4 ranks, did not form\n"
                                    r"  began     \S+ ago, at \S+, when its first process joined\n  ended     \S+ ago, at \S+\n"
-                                   r"  why       job short did not form: its processes ended or were cancelled, and 3 of 4 "
+                                   r"  why       job short: its processes ended or were cancelled, and 3 of 4 "
                                    r"ranks had never joined: ranks 0-1, 3\n$")
         record = json.loads(record)
-        self.assertEqual((record["job"], record["unformed"], record["size"]), ("short", True, 4))
+        self.assertEqual((record["job"], record["size"], record["formed_ns"], record["unformed"]["size"]), ("short", 4, 0, 4))
+        self.assertGreater(record["unformed"]["begun_ns"], record["unformed"]["ended_ns"])
         self.assertIn("no node has a record of a job short of yours", done.stderr)
 
     def test_why_names_other_jobs_that_may_be_meant(self):
@@ -328,7 +333,7 @@ class Operations(unittest.TestCase):
         self.assertNotIn("other job", one)  # no other user has one of this name
         self.assertRegex(latest, r"^job two of user (?s:.*)\n1 other job: one of user \d+; torusctl why JOB \[--user UID\] shows another\n$")
         self.assertEqual([(o["job"], o["runs"]) for o in json.loads(record)["other_jobs"]], [("one", True)])
-        self.assertEqual(nobody, "torusctl why: no node has a record of a job of yours\n")
+        self.assertEqual(nobody, "torusctl why: no node has a record of a job of user 4711\n")
         self.assertIn("--user takes the number of a user", wrong)
 
     def test_a_job_that_has_lost_a_node_is_broken_and_not_forming(self):

@@ -26,7 +26,7 @@ static void waiting_is_added_up_and_silences_are_not(void **state)
 {
     (void)state;
     json_t *rows =
-        json_pack("[o o o {s:i s:i}]", row_of(JOB, 2, 30, 1, 15, 7), row_of(JOB, 1, 10, 2, 16, 5),
+        json_pack("[o o o {s:i s:i}]", row_of(JOB, 2, 30, 9, 15, 7), row_of(JOB, 1, 10, 2, 16, 5),
                   row_of(OTHER, 4, 900, 9, 99, 1), "instance", JOB, "silent_node", 0);
     json_t *found = ins_silences(rows, JOB), *s = json_array_get(found, 0);
     assert_int_equal(json_array_size(found), 1);

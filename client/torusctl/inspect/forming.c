@@ -88,15 +88,15 @@ void ins_forming_print(const json_t *job)
            (long long)ins_number(job, "size"));
 }
 
-void ins_unformed_print(const json_t *record)
+void ins_unformed_print(const json_t *job, json_int_t unix_ns)
 {
     char begun[80], over[80];
-    json_int_t now = ins_number(record, "unix_ns"), size = ins_number(record, "size");
-    ins_ago(begun, sizeof begun, now, ins_number(record, "formed_ns"));
-    ins_ago(over, sizeof over, now, ins_number(record, "ended_ns"));
-    printf("job %s of user %lld: %lld rank%s, did not form\n", ins_string(record, "job"),
-           (long long)ins_number(record, "uid"), (long long)size, size == 1 ? "" : "s");
+    json_int_t size = ins_number(job, "size");
+    ins_ago(begun, sizeof begun, unix_ns, ins_number(job, "begun_ns"));
+    ins_ago(over, sizeof over, unix_ns, ins_number(job, "ended_ns"));
+    printf("job %s of user %lld: %lld rank%s, did not form\n", ins_string(job, "job"),
+           (long long)ins_number(job, "uid"), (long long)size, size == 1 ? "" : "s");
     printf("  began     %s, when its first process joined\n", begun);
     printf("  ended     %s\n", over);
-    printf("  why       %s\n", ins_string(record, "text"));
+    printf("  why       %s\n", ins_string(job, "text"));
 }

@@ -16,7 +16,8 @@ json_t *ins_forming(const json_t *jobs, const json_t *groups, const json_t *clie
 json_t *ins_forming_latest(const json_t *forming, const struct ins_wanted *wanted);
 /* ins_forming_print prints since when a job forms, which ranks are missing, and what to check. */
 void ins_forming_print(const json_t *job);
-/* ins_unformed_print prints the record of a job that did not form. */
-void ins_unformed_print(const json_t *record);
+/* ins_unformed_print prints why a job {job, uid, size, begun_ns, ended_ns, text} did not form. Ages
+ * are before `unix_ns`. */
+void ins_unformed_print(const json_t *job, json_int_t unix_ns);
 
 #endif

@@ -252,13 +252,15 @@ static void name_ranks(struct ins_machine *m, json_t *record, const json_t *rows
 
 /* ---- one job ---- */
 
-/* latest returns the record of the wanted job that formed last, or NULL. */
-static json_t *latest(const json_t *rows, const struct ins_wanted *w)
+/* latest returns the record of the wanted job that formed last, or (`unformed`) of the one that
+ * last began to form and did not; or NULL. */
+static json_t *latest(const json_t *rows, const struct ins_wanted *w, bool unformed)
 {
     json_t *best = NULL;
     for (size_t i = 0; i < json_array_size(rows); i++) {
         json_t *row = json_array_get(rows, i);
         bool wanted = json_object_get(row, "job") &&
+                      json_is_true(json_object_get(row, "unformed")) == unformed &&
                       ins_is_wanted(w, ins_string(row, "job"), ins_number(row, "uid"));
         if (wanted && (!best || ins_number(row, "formed_ns") < ins_number(best, "formed_ns")))
             best = row;
@@ -295,15 +297,14 @@ static void facts_free(struct facts *f)
 }
 
 /* blank_of returns the record of a job that has not formed: no node has one. */
-static json_t *blank_of(const json_t *forming)
+static json_t *blank_of(json_t *name, json_t *uid, json_t *size)
 {
-    return json_pack("{s:O s:O s:O s:b s:i s:i s:i s:i s:i s:s s:i s:[] s:[] s:[] s:[] s:[] s:[] "
-                     "s:[] s:[] s:[] s:[]}",
-                     "job", json_object_get(forming, "name"), "uid",
-                     json_object_get(forming, "uid"), "size", json_object_get(forming, "size"),
-                     "unformed", 0, "formed_ns", 0, "ended_ns", 0, "waited_ns", 0, "calls", 0,
-                     "error", 0, "text", "", "failed_ns", 0, "stragglers", "silences", "in_flight",
-                     "named", "named_nodes", "restarted", "nodes", "without", "stayed", "sides");
+    return json_pack("{s:O s:O s:O s:i s:i s:i s:i s:i s:s s:i s:[] s:[] s:[] s:[] s:[] s:[] s:[] "
+                     "s:[] s:[] s:[]}",
+                     "job", name, "uid", uid, "size", size, "formed_ns", 0, "ended_ns", 0,
+                     "waited_ns", 0, "calls", 0, "error", 0, "text", "", "failed_ns", 0,
+                     "stragglers", "silences", "in_flight", "named", "named_nodes", "restarted",
+                     "nodes", "without", "stayed", "sides");
 }
 
 static json_t *age_json(const struct td_status_row *row)
@@ -367,25 +368,45 @@ static void fill(struct ins_machine *m, json_t *record, const struct facts *f)
     add_without(m, record, f->rows);
 }
 
-/* choose returns the record of the wanted job that formed last or began to form last, or NULL.
- * "forming" of the record is the job that still forms, or null. */
+/* unformed_of returns what is told of a job that did not form. */
+static json_t *unformed_of(const json_t *row)
+{
+    return json_pack("{s:O s:O s:O s:O s:O s:O s:O}", "job", json_object_get(row, "job"), "uid",
+                     json_object_get(row, "uid"), "size", json_object_get(row, "size"), "begun_ns",
+                     json_object_get(row, "formed_ns"), "ended_ns",
+                     json_object_get(row, "ended_ns"), "error", json_object_get(row, "error"),
+                     "text", json_object_get(row, "text"));
+}
+
+/* choose returns the record of the wanted job that formed last, or NULL. "forming" of the record is
+ * the job of this name and user that still forms, "unformed" that which did not form, if it began
+ * later; or null. If only such a job is there, or it is another one and later, the rest of the
+ * record is empty. */
 static json_t *choose(struct ins_machine *m, const struct facts *f, const struct ins_wanted *w)
 {
-    json_t *record = latest(f->rows, w), *forming = ins_forming_latest(f->forming, w);
-    if (!w->job && record && forming) { /* of two jobs, the later one */
-        bool formed_later = ins_number(record, "formed_ns") < ins_number(forming, "forming_ns");
-        record = formed_later ? record : NULL;
-        forming = formed_later ? NULL : forming;
-    }
+    json_t *record = latest(f->rows, w, false), *unformed = latest(f->rows, w, true);
+    json_t *forming = ins_forming_latest(f->forming, w), *attempt = forming ? forming : unformed;
+    json_t *name = json_object_get(attempt, forming ? "name" : "job"),
+           *uid = json_object_get(attempt, "uid");
+    bool same = json_equal(name, json_object_get(record, "job")) &&
+                json_equal(uid, json_object_get(record, "uid"));
+    bool formed_later =
+        ins_number(record, "formed_ns") < ins_number(attempt, forming ? "forming_ns" : "formed_ns");
+    if (record && attempt && formed_later && (!same || !forming))
+        attempt = NULL;
+    if (attempt && !same)
+        record = NULL;
     if (record) {
         fill(m, record, f);
         json_incref(record);
-    } else if (forming) {
-        record = blank_of(forming);
+    } else if (attempt) {
+        record = blank_of(name, uid, json_object_get(attempt, "size"));
     }
     if (!record)
         return NULL;
-    json_object_set(record, "forming", forming ? forming : json_null());
+    json_object_set(record, "forming", attempt && forming ? forming : json_null());
+    json_object_set_new(record, "unformed",
+                        attempt && !forming ? unformed_of(unformed) : json_null());
     json_object_set_new(record, "other_jobs",
                         ins_other_jobs(w, record, json_object_get(f->all, "jobs"), f->rows));
     return record;
@@ -396,6 +417,7 @@ json_t *ins_record(struct ins_machine *m, const char *command, const struct ins_
     static const char *const only_merge[] = {
         "died_ns", "died_rank", "died_pid", "died_paused_ns", "operations", "instance", "at"};
     json_int_t now = ins_unix_ns(); /* nodes answer at once; the wait for silent ones comes after */
+    char owner[40];
     struct facts f;
     bool asked = ask(m, &f);
     json_t *record = asked ? choose(m, &f, wanted) : NULL;
@@ -412,10 +434,11 @@ json_t *ins_record(struct ins_machine *m, const char *command, const struct ins_
     } else if (!asked) {
         fprintf(stderr, "torusctl %s: %s\n", command, ctl_error(m->c));
     } else if (wanted->job) {
-        fprintf(stderr, "torusctl %s: no node has a record of a job %s of yours\n", command,
-                wanted->job);
+        fprintf(stderr, "torusctl %s: no node has a record of a job %s of %s\n", command,
+                wanted->job, ins_wanted_owner(wanted, owner, sizeof owner));
     } else {
-        fprintf(stderr, "torusctl %s: no node has a record of a job of yours\n", command);
+        fprintf(stderr, "torusctl %s: no node has a record of a job of %s\n", command,
+                ins_wanted_owner(wanted, owner, sizeof owner));
     }
     facts_free(&f);
     return record;
@@ -513,22 +536,24 @@ void ins_record_print_without(const json_t *record)
         else if (strcmp(reason, "restarted") == 0)
             printf(": its record of the job was lost when its daemon started, %s\n", text);
         else
-            puts(": it has no record of the job any more, as a daemon keeps those of 64 jobs");
+            puts(": it has no record of the job, as a daemon keeps those of 64 jobs");
     }
 }
 
-/* print prints a record for people: first the job that forms, then the one that has formed. */
+/* print prints a record for people: first the job that forms or did not, then the one that has
+ * formed. */
 static void print(const json_t *record, const char *command, ins_record_fn *show)
 {
-    const json_t *forming = json_object_get(record, "forming");
+    const json_t *forming = json_object_get(record, "forming"),
+                 *unformed = json_object_get(record, "unformed");
     bool formed = ins_number(record, "formed_ns") != 0;
     if (json_is_object(forming))
         ins_forming_print(forming);
-    if (json_is_object(forming) && formed)
+    else if (json_is_object(unformed))
+        ins_unformed_print(unformed, ins_number(record, "unix_ns"));
+    if (formed && (json_is_object(forming) || json_is_object(unformed)))
         puts("\nthe job of this name before it:");
-    if (json_is_true(json_object_get(record, "unformed")))
-        ins_unformed_print(record);
-    else if (formed)
+    if (formed)
         show(record);
     ins_other_jobs_print(json_object_get(record, "other_jobs"), command);
 }

@@ -13,13 +13,15 @@ static void add(json_t *to, const char *key, json_int_t value)
     json_object_set_new(to, key, json_integer(ins_number(to, key) + value));
 }
 
-/* keep keeps the greater one of a number and that of a row. */
-static bool keep(json_t *to, const char *key, const json_t *row, const char *name)
+/* keep_longest makes the silences those of a row, if they are longer together. */
+static void keep_longest(json_t *to, const json_t *row)
 {
-    if (ins_number(row, name) <= ins_number(to, key))
-        return false;
-    json_object_set_new(to, key, json_integer(ins_number(row, name)));
-    return true;
+    static const char *const keys[] = {"silences", "silence_ns", "silence_longest_ns",
+                                       "silence_longest_age_ns", "silence_unheard_ns"};
+    if (ins_number(row, "silence_ns") <= ins_number(to, "silence_ns"))
+        return;
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        json_object_set(to, keys[i], json_object_get(row, keys[i]));
 }
 
 json_t *ins_silences(const json_t *rows, json_int_t instance)
@@ -41,13 +43,9 @@ json_t *ins_silences(const json_t *rows, json_int_t instance)
         }
         add(to, "waited_ns", ins_number(row, "silent_ns"));
         add(to, "ranks", ins_number(row, "silent_ranks"));
-        keep(to, "longest_ns", row, "silent_longest_ns");
-        keep(to, "silences", row, "silences");
-        keep(to, "silence_ns", row, "silence_ns");
-        keep(to, "silence_unheard_ns", row, "silence_unheard_ns");
-        if (keep(to, "silence_longest_ns", row, "silence_longest_ns"))
-            json_object_set(to, "silence_longest_age_ns",
-                            json_object_get(row, "silence_longest_age_ns"));
+        if (ins_number(row, "silent_longest_ns") > ins_number(to, "longest_ns"))
+            json_object_set(to, "longest_ns", json_object_get(row, "silent_longest_ns"));
+        keep_longest(to, row);
     }
     return nodes;
 }

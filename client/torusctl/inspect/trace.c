@@ -48,6 +48,7 @@ static json_t *record_json(const struct td_status_row *row)
 /* find_job finds the wanted job that formed last. It returns an exit code. */
 static int find_job(struct ins_machine *m, struct wish *w)
 {
+    char owner[40];
     json_t *rows = ins_machine_rows(m, TD_STATUS_WAITS, record_json), *row = NULL, *best = NULL;
     size_t i = 0;
     if (!rows) {
@@ -68,13 +69,13 @@ static int find_job(struct ins_machine *m, struct wish *w)
         w->nodes = json_incref(json_object_get(best, "nodes"));
         w->selection.job = w->job;
     } else if (w->wanted.job) {
-        fprintf(
-            stderr,
-            "torusctl trace: no node has a record of a job %s of yours; one whose ranks have not "
-            "all joined has none yet: torusctl why %s\n",
-            w->wanted.job, w->wanted.job);
+        fprintf(stderr,
+                "torusctl trace: no node has a record of a job %s of %s; one whose ranks have not "
+                "all joined has none yet: torusctl why %s\n",
+                w->wanted.job, ins_wanted_owner(&w->wanted, owner, sizeof owner), w->wanted.job);
     } else {
-        fprintf(stderr, "torusctl trace: no node has a record of a job of yours\n");
+        fprintf(stderr, "torusctl trace: no node has a record of a job of %s\n",
+                ins_wanted_owner(&w->wanted, owner, sizeof owner));
     }
     json_decref(rows);
     return best ? EXIT_WELL : EXIT_FAILED;

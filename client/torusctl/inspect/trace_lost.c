@@ -32,7 +32,7 @@ json_t *ins_trace_lost(const struct ins_rings *r, const struct ins_trace_job *jo
             reason = "not_recorded";
         else if (*age && strtoll(age, NULL, 10) < job->formed_ns)
             reason = "restarted";
-        else if (c->recorded > c->size && left_ns < job->formed_ns)
+        else if (c->recorded > c->size && c->first_at && left_ns < job->formed_ns)
             reason = "overwritten";
         if (reason)
             json_array_append_new(
@@ -57,12 +57,9 @@ void ins_trace_lost_print(const json_t *lost, const json_t *peers)
         else if (strcmp(reason, "restarted") == 0)
             fprintf(stderr, "! %s has no events before %s: its daemon was started then\n", name,
                     since);
-        else if (ins_number(l, "age_ns"))
+        else
             fprintf(stderr, "! %s has no events before %s: later ones have overwritten them\n",
                     name, since);
-        else
-            fprintf(stderr, "! %s has no events: those of other jobs have overwritten them\n",
-                    name);
     }
     if (count > i)
         fprintf(stderr, "! and %zu more nodes have lost events of the job\n", count - i);

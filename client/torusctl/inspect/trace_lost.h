@@ -15,7 +15,7 @@ struct ins_trace_job {
 /* ins_trace_lost returns the nodes [{node, reason, age_ns}] of a job whose rings do not reach back
  * to when it formed. reason: "not_recorded" (they have no ring), "restarted"
  * (the ring is that of a later daemon) or "overwritten". age_ns: since the first event that is
- * left, 0: none is. facts: of the hosts (facts.h). */
+ * left, or since the daemon started; 0: not recorded. facts: of the hosts (facts.h). */
 json_t *ins_trace_lost(const struct ins_rings *rings, const struct ins_trace_job *job,
                        const json_t *facts);
 /* ins_trace_lost_print prints them to stderr. peers: rows of the other nodes. */

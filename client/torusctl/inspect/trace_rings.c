@@ -82,11 +82,23 @@ static int by_number(const void *left, const void *right)
     return (b->text[0] != 0) - (a->text[0] != 0); /* the one with a sentence stays */
 }
 
-/* note_first notes the first event that a ring still has. Copies for failures are older. */
+static void note_latest(struct ins_rings *r, const json_t *row)
+{
+    uint32_t node = (uint32_t)ins_number(row, "at");
+    struct td_trace_event e;
+    for (size_t i = 0; node < r->nodes && i < events_of(row); i++) {
+        event_of(row, i, &e);
+        if (e.number > r->clock[node].latest)
+            r->clock[node].latest = e.number;
+    }
+}
+
+/* note_first notes the first event that a ring had when it was read. Copies for failures are older.
+ */
 static void note_first(struct ins_clock_of *c, const struct td_trace_event *e)
 {
     int64_t at = (int64_t)e->at - c->offset_ns;
-    if (e->number + c->size > c->recorded && (!c->first_at || at < c->first_at))
+    if (e->number + c->size > c->latest && (!c->first_at || at < c->first_at))
         c->first_at = at;
 }
 
@@ -135,6 +147,7 @@ bool ins_rings_read(struct ins_machine *m, uint64_t world, struct ins_rings *r)
     json_array_foreach(r->rows, i, row) all += events_of(row);
     if (!(r->event = calloc(all + 1, sizeof *r->event)))
         return false;
+    json_array_foreach(r->rows, i, row) note_latest(r, row);
     json_array_foreach(r->rows, i, row) take(r, row, world);
     qsort(r->event, r->count, sizeof *r->event, by_number);
     drop_copies(r);

@@ -14,6 +14,7 @@ struct ins_clock_of {
     int64_t read_at;        /* on the axis, when its events were read; unfinished calls end there */
     uint64_t recorded;      /* events since its start, and size of its ring; 0: no recorder */
     uint64_t size;
+    uint64_t latest; /* number of the latest event that was read; 0: none was */
     int64_t
         first_at; /* on the axis, the first event that the ring still has, of any job; 0: none */
 };

@@ -462,7 +462,7 @@ static bool has_only_silent(const json_t *causes)
 }
 
 /* quiet_of returns two and a half heartbeats: a node with data in flight has sent something by
- * then, though it sends no heartbeat at a tick soon after a message (td_health_silence). */
+ * then, though it sends no heartbeat at a tick soon after a message (td_silence_now). */
 static json_int_t quiet_of(struct ins_machine *m)
 {
     json_int_t beat = ins_setting(m, "network.heartbeat");

@@ -21,6 +21,14 @@ bool ins_wanted_take(struct ins_wanted *w, int *argc, char **argv)
     return *user >= '0' && *user <= '9' && !*end;
 }
 
+const char *ins_wanted_owner(const struct ins_wanted *w, char *text, size_t bytes)
+{
+    if (w->uid < 0)
+        return "yours";
+    snprintf(text, bytes, "user %lld", (long long)w->uid);
+    return text;
+}
+
 bool ins_is_wanted(const struct ins_wanted *w, const char *name, json_int_t uid)
 {
     return (!w->job || strcmp(w->job, name) == 0) && (w->uid < 0 || w->uid == uid);

@@ -18,6 +18,8 @@ struct ins_wanted {
 
 /* ins_wanted_take takes --user UID out of the arguments. It returns false if that is no number. */
 bool ins_wanted_take(struct ins_wanted *w, int *argc, char **argv);
+/* ins_wanted_owner writes whose jobs those are: "yours" or "user 1000". */
+const char *ins_wanted_owner(const struct ins_wanted *w, char *text, size_t bytes);
 bool ins_is_wanted(const struct ins_wanted *w, const char *name, json_int_t uid);
 
 /* ins_other_jobs returns the jobs [{job, uid, runs}] that somebody may mean instead of `record`,
