@@ -109,6 +109,39 @@ static void a_node_that_another_one_hears_has_a_dead_link(void **state)
     assert_int_equal(ins_number(c, "from"), 0);
     assert_int_equal(ins_number(c, "to"), 2);
     assert_int_equal(ins_number(c, "since_ns"), 5 * SECOND);
+    assert_int_equal(ins_number(c, "silent_ns"), 5 * SECOND);
+    assert_string_equal(ins_string(c, "error"), "node 0 hears nothing from node 2, but others do");
+    json_decref(found);
+    json_decref(links);
+}
+
+static void nodes_that_do_not_hear_each_other_are_told_as_such(void **state)
+{
+    (void)state;
+    links = json_array();
+    add_link(0, 2, 5 * SECOND);
+    add_link(2, 0, 5 * SECOND);
+    add_link(1, 2, SECOND / 4);
+    add_link(1, 0, SECOND / 4);
+    json_t *found = causes(SECOND / 4);
+    assert_int_equal(json_array_size(found), 1); /* one for both directions */
+    assert_string_equal(ins_string(json_array_get(found, 0), "error"),
+                        "the nodes do not hear each other, but others hear them");
+    json_decref(found);
+    json_decref(links);
+}
+
+/* A wrong address of node 0 in [peers] of node 2, for example. */
+static void what_the_daemon_knows_of_a_deaf_link_is_told(void **state)
+{
+    (void)state;
+    links = json_array();
+    add_link(0, 2, 5 * SECOND);
+    json_object_set_new(json_array_get(links, 0), "error", json_string("nothing has come from it"));
+    add_link(1, 2, SECOND / 4);
+    json_t *found = causes(SECOND / 4);
+    assert_int_equal(json_array_size(found), 1);
+    assert_string_equal(ins_string(json_array_get(found, 0), "error"), "nothing has come from it");
     json_decref(found);
     json_decref(links);
 }
@@ -159,6 +192,8 @@ int main(void)
         cmocka_unit_test(all_stopped_ranks_are_named_and_those_first_that_have_not_called),
         cmocka_unit_test(a_node_that_nobody_hears_is_silent_and_its_unused_links_are_not_dead),
         cmocka_unit_test(a_node_that_another_one_hears_has_a_dead_link),
+        cmocka_unit_test(nodes_that_do_not_hear_each_other_are_told_as_such),
+        cmocka_unit_test(what_the_daemon_knows_of_a_deaf_link_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 #include "verdict.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "absence.h"
@@ -18,11 +19,18 @@ enum { HOST_BYTES = INS_HOST_BYTES, SHOWN = 4 };
 #define DEAD_NS 3000000000LL
 #define BEAT_NS 500000000LL /* the default of [network] heartbeat */
 
+/* struct direction: the row of the link from a node to another one. */
+struct direction {
+    json_int_t from, to;
+    const json_t *link;
+};
+
 /* struct judge: the facts from which verdicts follow. */
 struct judge {
     struct ins_machine *m;
     const json_t *peers;
-    json_t *links;       /* NULL: not asked for */
+    json_t *links;               /* NULL: not asked for */
+    struct direction *direction; /* [links], sorted; NULL: not asked for */
     json_int_t quiet_ns; /* a node that others need has sent something in this time, or is silent */
 };
 
@@ -184,6 +192,38 @@ static bool is_named(const json_t *causes, const json_t *link)
     return false;
 }
 
+static int by_nodes(const void *a, const void *b)
+{
+    const struct direction *x = a, *y = b;
+    if (x->from != y->from)
+        return x->from < y->from ? -1 : 1;
+    return (x->to > y->to) - (x->to < y->to);
+}
+
+/* sort_links makes the index of the links by their nodes. */
+static void sort_links(struct judge *j)
+{
+    size_t count = json_array_size(j->links);
+    j->direction = calloc(count + 1, sizeof *j->direction);
+    for (size_t i = 0; j->direction && i < count; i++) {
+        const json_t *l = json_array_get(j->links, i);
+        j->direction[i] = (struct direction){ins_number(l, "from"), ins_number(l, "to"), l};
+    }
+    if (j->direction)
+        qsort(j->direction, count, sizeof *j->direction, by_nodes);
+}
+
+/* way_back returns the row of the link from the far end of a link to its near end, or NULL. */
+static const json_t *way_back(const struct judge *j, const json_t *link)
+{
+    const struct direction key = {.from = ins_number(link, "to"), .to = ins_number(link, "from")},
+                           *found = j->direction
+                                        ? bsearch(&key, j->direction, json_array_size(j->links),
+                                                  sizeof key, by_nodes)
+                                        : NULL;
+    return found ? found->link : NULL;
+}
+
 /* is_deaf returns true if the near end of a link has not heard the far end for long, and another
  * node has just now: then the network between the two is cut, and the far end lives. If no node has
  * heard it just now, the far end itself is silent. */
@@ -199,6 +239,26 @@ static bool is_deaf(const struct judge *j, const json_t *link)
     return false;
 }
 
+/* deaf_cause describes a link that is up, but brings nothing. */
+static json_t *deaf_cause(const struct judge *j, const json_t *link)
+{
+    const json_t *back = way_back(j, link);
+    char text[120];
+    json_t *c = link_cause(j, "dead_link", link);
+    json_object_set(c, "since_ns", json_object_get(link, "silent_ns"));
+    json_object_set(c, "silent_ns", json_object_get(link, "silent_ns"));
+    if (*ins_string(link, "error")) { /* its daemon knows more */
+        json_object_set(c, "error", json_object_get(link, "error"));
+        return c;
+    }
+    snprintf(text, sizeof text,
+             back && is_deaf(j, back) ? "the nodes do not hear each other, but others hear them"
+                                      : "node %lld hears nothing from node %lld, but others do",
+             (long long)ins_number(link, "from"), (long long)ins_number(link, "to"));
+    json_object_set_new(c, "error", json_string(text));
+    return c;
+}
+
 /* judge_dead adds the links that are down (with `down`) or deaf, each pair of nodes once. */
 static void judge_dead(const struct judge *j, const json_t *operation, bool down, json_t *causes)
 {
@@ -207,12 +267,11 @@ static void judge_dead(const struct judge *j, const json_t *operation, bool down
         bool dead = down && ins_link_is_dead(l);
         if (!concerns(j, operation, l) || is_named(causes, l) || !(dead || is_deaf(j, l)))
             continue;
-        json_t *c = link_cause(j, "dead_link", l);
-        json_object_set(c, "since_ns", json_object_get(l, dead ? "since_ns" : "silent_ns"));
-        json_object_set(c, "error", json_object_get(l, "error"));
-        if (!dead)
-            json_object_set_new(
-                c, "error", json_string("the nodes do not hear each other, but others hear them"));
+        json_t *c = dead ? link_cause(j, "dead_link", l) : deaf_cause(j, l);
+        if (dead) {
+            json_object_set(c, "since_ns", json_object_get(l, "since_ns"));
+            json_object_set(c, "error", json_object_get(l, "error"));
+        }
         json_array_append_new(causes, c);
     }
 }
@@ -261,14 +320,9 @@ static bool is_mute(const struct judge *j, const json_t *operation, const json_t
  * late, since the way back is slow. */
 static bool has_arrived(const struct judge *j, const json_t *link)
 {
-    for (size_t i = 0; i < json_array_size(j->links); i++) {
-        const json_t *l = json_array_get(j->links, i);
-        if (ins_number(l, "from") == ins_number(link, "to") &&
-            ins_number(l, "to") == ins_number(link, "from"))
-            return ins_number(l, "session_received_packets") >=
-                   ins_number(link, "session_sent_packets");
-    }
-    return false;
+    const json_t *back = way_back(j, link);
+    return back &&
+           ins_number(back, "session_received_packets") >= ins_number(link, "session_sent_packets");
 }
 
 /* is_slow returns true if a link has had data in flight for at least `ns`, and its nodes live. */
@@ -482,6 +536,7 @@ void ins_verdicts(struct ins_machine *m, json_t *all)
         if (ins_number(o, "age_ns") >= LONG_NS && (runs || has_only_silent(causes))) {
             if (!j.links) {
                 j.links = ins_links(m);
+                sort_links(&j);
                 j.quiet_ns = quiet_of(m);
             }
             if (runs)
@@ -492,6 +547,7 @@ void ins_verdicts(struct ins_machine *m, json_t *all)
         judge_callers(&j, o, causes);
         json_object_set_new(o, "causes", causes);
     }
+    free(j.direction);
     json_decref(j.links);
 }
 
@@ -580,8 +636,10 @@ static void print_link(const json_t *c)
     node_text(to, sizeof to, c, "to", "to_host");
     printf("  cause     the link from %s\n            to %s ", from, to);
     if (dead) {
-        printf(ns ? "has been down for %s, since %s: %s\n" : "is down%.0s%.0s: %s\n", age, since,
-               ins_string(c, "error"));
+        printf(ins_number(c, "silent_ns") ? "is up, but has brought nothing for %s, since %s: %s\n"
+               : ns                       ? "has been down for %s, since %s: %s\n"
+                                          : "is down%.0s%.0s: %s\n",
+               age, since, ins_string(c, "error"));
         return;
     }
     td_quantity_print((uint64_t)ins_number(c, "bytes"), bytes, sizeof bytes);
