@@ -129,13 +129,14 @@ void td_shrink_decide(struct td_core *core, struct td_shrink *s)
         s->unmade_to = 0;
     }
     s->number++;
+    s->parting = false; /* that was of the shrink that is decided */
     td_shrink_transition(s, TD_SHRINK_DECIDE);
     if (s->number_seen == s->number)
         td_shrink_transition(s, TD_SHRINK_BEGIN);
     s->started_at = core->now;
     s->accepted_round = 0;
     s->appeal_error = TD_OK;
-    s->expires_at = TD_TIME_NEVER;
+    s->expires_at = s->hurry_at = TD_TIME_NEVER;
     for (uint32_t i = 0; i < c->ranks; i++)
         td_shrink_call_transition(&s->call[i], TD_SHRINK_CALL_DECIDE);
     begin_round(core, s);
@@ -339,7 +340,8 @@ static void handle_view(struct td_core *core, struct td_shrink *s, uint32_t slot
         td_shrink_ask(core, s, from, true); /* it has no live rank: no coordinator will ask it */
     if (shrink_of(m) >
         s->number) { /* it knows an outcome that this node lacks, and answers a vote with it */
-        s->number_seen = shrink_of(m);
+        if (shrink_of(m) > s->number_seen)
+            s->number_seen = shrink_of(m);
         send_vote(core, s, from);
         return;
     }
@@ -415,7 +417,8 @@ void td_shrink_message(struct td_core *core, struct td_communicator *c, uint32_t
         return;
     struct td_shrink *s = obtain(core, c);
     if (m->kind == TD_MESSAGE_SHRINK_PARTITIONED) {
-        s->parting = shrink_of(m) == s->number && td_shrink_is_under_way(s);
+        if (shrink_of(m) == s->number && td_shrink_is_under_way(s))
+            s->parting = true;
         td_core_queue(core, &s->task);
     } else if (m->kind == TD_MESSAGE_SHRINK_NOBODY) {
         if (td_shrink_view_lose_slot(c, slot))
