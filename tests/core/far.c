@@ -8,25 +8,35 @@ static void routed(struct td_settings *s)
     s->tuning.fabric = TD_FABRIC_ROUTED;
 }
 
-static void begin(uint32_t there, void (*change)(struct td_settings *))
+static void begin(uint32_t at, uint32_t there, void (*change)(struct td_settings *))
 {
-    node_begin("4", 0, change);
+    node_begin("4", at, change);
     far = (struct far){.link = &node.core->link[there], .node = there, .incarnation = DAEMON};
 }
 
 void far_begin(void (*change)(struct td_settings *))
 {
-    begin(FAR, change);
+    begin(0, FAR, change);
     assert_int_equal(far.link->state, TD_LINK_DOWN);
 }
 
-void far_begin_relayed(void)
+static void begin_relayed(uint32_t at, uint32_t there)
 {
-    begin(DISTANT, routed);
+    begin(at, there, routed);
     assert_true(far.link->relayed);
     assert_int_equal(far.link->state, TD_LINK_UP);
     assert_int_equal(far.link->session_state, TD_SESSION_OPEN);
     far.session = 77;
+}
+
+void far_begin_relayed(void)
+{
+    begin_relayed(0, DISTANT);
+}
+
+void far_begin_relayed_back(void)
+{
+    begin_relayed(DISTANT, 0);
 }
 
 void far_up(uint64_t incarnation)

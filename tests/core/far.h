@@ -30,9 +30,11 @@ struct far {
 extern struct far far;
 
 /* far_begin makes a node of four in a row, and looks at its link to FAR on the direct fabric.
- * far_begin_relayed looks at its link to DISTANT on the routed fabric. */
+ * far_begin_relayed looks at its link to DISTANT on the routed fabric, and far_begin_relayed_back
+ * at the link from there, of which this node is the far end. */
 void far_begin(void (*change)(struct td_settings *));
 void far_begin_relayed(void);
+void far_begin_relayed_back(void);
 /* far_up and far_down report the connection as the driver does. far_meet is the first far_up: it
  * learns the far end's session. far_meet and far_down empty the record of the node. */
 void far_up(uint64_t incarnation);

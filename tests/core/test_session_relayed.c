@@ -644,6 +644,45 @@ static void gaps_on_two_relayed_links_are_asked_about_at_the_same_time(void **st
     node_end();
 }
 
+/* give_each_other_up makes both ends begin a new session of which the other one does not know, and
+ * receives the RESUME of the far end, which counts the session that was given up here. It returns
+ * true if the reply counts the new session of the far end. */
+static bool give_each_other_up(void)
+{
+    uint32_t given_up = far.link->session;
+    far_resume(given_up, 0, 0, false);
+    td_session_give_up(node.core, far.link, "it has been silent");
+    far_pass(0);
+    assert_int_not_equal(far.link->session, given_up);
+    td_session_reachable(node.core, far.link); /* it is heard again */
+    far_resume(0, 0, 0, false); /* it knows of no session yet */
+    assert_int_equal(far.link->session_in, far.session);
+    far.session += 2;
+    node_forget();
+    far_resume(given_up, 0, 0, true);
+    const struct td_message *m = node_sent_to(far.node, TD_MESSAGE_RESUME);
+    assert_true(m && m->u.resume.reply_requested);
+    return m->counts_session == far.session;
+}
+
+/* Seed 8005940 of the swarm: each end answered that the other has to forget, for ever. */
+static void of_two_that_have_given_each_other_up_the_lower_one_gives_in(void **state)
+{
+    (void)state;
+    far_begin_relayed();
+    assert_true(give_each_other_up());
+    uint32_t session = far.link->session;
+    far_resume(session, 0, 0, false);
+    assert_int_equal(far.link->session_state, TD_SESSION_OPEN);
+    assert_int_equal(far.link->session, session);
+    node_end();
+    far_begin_relayed_back();
+    assert_false(give_each_other_up());
+    far_resume(far.link->session, 0, 0, false);
+    assert_int_equal(far.link->session_state, TD_SESSION_OPEN);
+    node_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -681,6 +720,7 @@ int main(void)
         cmocka_unit_test(a_message_to_an_earlier_incarnation_is_asked_about),
         cmocka_unit_test(
             losses_that_others_have_reported_are_forgotten_when_a_node_beyond_them_is_heard),
+        cmocka_unit_test(of_two_that_have_given_each_other_up_the_lower_one_gives_in),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

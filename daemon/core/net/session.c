@@ -438,6 +438,16 @@ static void skip(struct td_core *core, struct td_link *link, const struct td_mes
     }
 }
 
+/* gives_in: a RESUME counts a session that has been given up here, and is of one that is not known
+ * here. The far end may not know our new session either, and ignore the answer just so, if that
+ * counts the session of it that is known here. Of two that have given each other up, the one with
+ * the lower number goes on in the new session of the other, and the answer counts that. */
+static bool gives_in(const struct td_core *core, const struct td_link *link,
+                     const struct td_message *m)
+{
+    return core->node < link->node && link->session_in && m->session != link->session_in;
+}
+
 static void take_resume(struct td_core *core, struct td_link *link, const struct td_message *m)
 {
     struct td_lane *lane = link->lane;
@@ -446,7 +456,12 @@ static void take_resume(struct td_core *core, struct td_link *link, const struct
     if (m->session == 0 || (same && (int32_t)(m->session - link->session_in) < 0))
         return; /* a later one has overtaken it */
     if (m->counts_session && m->counts_session != link->session) {
-        answer(core, link, true); /* it has to forget */
+        if (gives_in(core, link, m)) {
+            change_session(core, link, m);
+            take_incarnation(core, link, m);
+        }
+        /* it has to forget */
+        answer(core, link, true);
         return;
     }
     bool known = m->session == link->session_in;
