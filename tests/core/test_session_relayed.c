@@ -655,7 +655,7 @@ static bool give_each_other_up(void)
     far_pass(0);
     assert_int_not_equal(far.link->session, given_up);
     td_session_reachable(node.core, far.link); /* it is heard again */
-    far_resume(0, 0, 0, false); /* it knows of no session yet */
+    far_resume(0, 0, 0, false);                /* it knows of no session yet */
     assert_int_equal(far.link->session_in, far.session);
     far.session += 2;
     node_forget();
