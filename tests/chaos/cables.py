@@ -1,20 +1,23 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""cables.py: a cable that is out for less than progress_timeout costs nobody a call.
+"""cables.py: a cable that is out for less than progress_timeout costs nobody a call, and no time once it is in again.
 
 usage: cables.py BUILD
 
 Two hosts, and a job on both. The cable of one of them is taken out and put in again, three times: connections end, and
 new ones fail at once with "network is unreachable", or with "host is unreachable" on the other host. That says nothing
-of the daemon there. The log of the host whose interface was down names that interface. It needs root, to make network
-namespaces.
+of the daemon there. The log of the host whose interface was down names that interface. TCP's pauses between attempts must not
+grow meanwhile beyond a second (Linux 6.15 and later). It needs root, to make network namespaces.
 """
+import os
+import re
+import subprocess
 import sys
 import time
 
-from machine import Failure, Machine, check_sound, enter, until
+from machine import Failure, Machine, check_sound, enter, in_host, until
 
-OUT_S, PATIENCE_S, ROUNDS = 8, 20, 3
+OUT_S, PATIENCE_S, ROUNDS, PAUSE_MS = 8, 20, 3, 1000
 
 
 def named(machine):
@@ -22,8 +25,20 @@ def named(machine):
     return [machine.log(n).count("this node's own interface net0 ") for n in range(2)]
 
 
+def slow(host):
+    """Returns the connections of a host that send messages and would wait for longer than PAUSE_MS."""
+    lines = subprocess.run([*in_host(host), "ss", "-tnoi", "state", "established"], check=True, text=True,
+                           capture_output=True).stdout.splitlines()
+    return [line + more for line, more in zip(lines, lines[1:])
+            if " unacked:" in more and int(re.search(r" rto:(\d+)", more)[1]) > PAUSE_MS]
+
+
 def main():
     enter()
+    version = [int(n) for n in re.findall(r"\d+", os.uname().release)[:2]]
+    limited = version >= [6, 15]
+    if not limited:
+        print("cables: this kernel cannot limit TCP's pauses: they are not looked at")
     more = {"limits": {"progress_timeout": f"{PATIENCE_S}s"}}
     with Machine(sys.argv[1], 2, more) as machine:
         machine.start_all()
@@ -33,6 +48,9 @@ def main():
             before = named(machine)
             machine.unplug(k % 2)
             time.sleep(OUT_S)
+            waiting = [line for host in range(2) for line in slow(host)]
+            if limited and waiting:
+                raise Failure("TCP waits for longer than a second:\n" + "\n".join(waiting))
             machine.unplug(k % 2, False)
             since = time.monotonic()
             until(4 * PATIENCE_S, lambda since=since: all(p.meets(since) for p in job.alive()),

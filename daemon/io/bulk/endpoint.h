@@ -25,6 +25,9 @@ int td_endpoint_listen(const char *endpoint);
 /* td_endpoint_adjust sets the options of a connected socket. `silence_ms` ends a TCP connection
  * without acknowledgements. A refused option is not an error. */
 void td_endpoint_adjust(union td_stream *s, unsigned silence_ms);
+/* td_endpoint_hasten limits TCP's pauses before it tries again, which grow while a cable is out, to
+ * a second; on Linux before 6.15 it does nothing. */
+void td_endpoint_hasten(int fd);
 /* td_endpoint_probe makes the system find out within some seconds whether the other end of a TCP
  * connection still exists; otherwise the connection ends. */
 void td_endpoint_probe(union td_stream *s);

@@ -12,6 +12,7 @@
 #include "peers_internal.h"
 #include "peers_terms.h"
 #include "peers_zap.h"
+#include "io/bulk/endpoint.h"
 
 enum {
     RETRY_MS_MAX = 1000,   /* greatest interval between attempts, for links that are needed */
@@ -391,15 +392,23 @@ static bool receive_monitor(void *user, void *socket)
     struct td_peer *p = user;
     zmq_msg_t event, address;
     uint16_t number = 0;
+    uint32_t value = 0;
     zmq_msg_init(&event);
     zmq_msg_init(&address);
     if (zmq_msg_recv(&event, socket, ZMQ_DONTWAIT) < 0)
         return false;
-    memcpy(&number, zmq_msg_data(&event), sizeof number);
+    const uint8_t *bytes = zmq_msg_data(&event);
+    memcpy(&number, bytes, sizeof number);
+    if (zmq_msg_size(&event) >= sizeof number + sizeof value)
+        memcpy(&value, bytes + sizeof number, sizeof value);
     if (zmq_msg_more(&event))
         zmq_msg_recv(&address, socket, ZMQ_DONTWAIT);
     zmq_msg_close(&event);
     zmq_msg_close(&address);
+    if (number == ZMQ_EVENT_CONNECTED) {
+        td_endpoint_hasten((int)value);
+        return true;
+    }
     if (number == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH)
         end_handshake(p, "it does not accept the key of this node: add it to its list of peers",
                       true);
@@ -459,9 +468,9 @@ static void *watch(struct td_peer *p, void *dealer)
 {
     char inproc[64];
     snprintf(inproc, sizeof inproc, "inproc://%u.%llx", p->node, (unsigned long long)p->session);
-    int events = ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_CLOSED | ZMQ_EVENT_CONNECT_RETRIED |
-                 ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
-                 ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
+    int events = ZMQ_EVENT_CONNECTED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_CLOSED |
+                 ZMQ_EVENT_CONNECT_RETRIED | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
+                 ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
     void *monitor = NULL;
     if (zmq_socket_monitor(dealer, inproc, events) == 0) {
         monitor = zmq_socket(p->peers->context, ZMQ_PAIR);
