@@ -393,6 +393,21 @@ class Machine(unittest.TestCase):
         # one silence has one age
         self.assertEqual(len(re.findall("silent for", self.say(folder, 0, "links"))), 1)
 
+    def test_ages_are_of_the_moment_after_the_wait_for_a_silent_node(self):
+        folder = self.alone("3", "--ranks", "1")
+        self.until_said("4 of 6 links up", folder, 0, "links", "--timeout", "60")
+        stopped = self.daemon(folder, 1)
+        os.kill(stopped, signal.SIGSTOP)
+        self.addCleanup(os.kill, stopped, signal.SIGCONT)
+        self.until_said("silent for ", folder, 0, "links", "--here")
+
+        def silent_ns(*options):
+            links = json.loads(self.say(folder, 0, "links", "--json", *options))["links"]
+            return next(l["silent_ns"] for l in links if (l["from"], l["to"]) == (0, 1))
+
+        before = silent_ns("--here")
+        self.assertGreaterEqual(silent_ns("--timeout", "2"), before + 2e9)
+
     def test_a_link_that_went_down_after_a_silence_says_since_when_nothing_has_come(self):
         folder = self.alone("2", "--ranks", "1", "--set", "limits.progress_timeout=3s")
         self.until_said("2 of 2 links up", folder, 0, "links", "--timeout", "60")

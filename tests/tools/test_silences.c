@@ -4,6 +4,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -11,6 +16,7 @@
 #include "inspect/silences.h"
 
 enum { JOB = 7, OTHER = 8 };
+#define S ((json_int_t)1000000000)
 
 /* row_of returns what a node says of the silences of node 1. */
 static json_t *row_of(int job, int ranks, int waited, int silences, int longest, int age)
@@ -43,10 +49,53 @@ static void waiting_is_added_up_and_silences_are_not(void **state)
     json_decref(rows);
 }
 
+/* said returns what is printed of silences, at 12:00:40 of a day in 2020. */
+static const char *said(json_t *silences)
+{
+    static char printed[512];
+    FILE *file = tmpfile();
+    fflush(stdout);
+    int out = dup(STDOUT_FILENO);
+    assert_true(file && out >= 0 && dup2(fileno(file), STDOUT_FILENO) >= 0);
+    ins_silences_print(silences, 1589976040 * S);
+    fflush(stdout);
+    assert_true(dup2(out, STDOUT_FILENO) >= 0);
+    close(out);
+    rewind(file);
+    size_t length = fread(printed, 1, sizeof printed - 1, file);
+    printed[length] = '\0';
+    fclose(file);
+    json_decref(silences);
+    return printed;
+}
+
+/* The clock is that of the moment when the nodes answered, and not of printing. */
+static void a_silence_has_its_length_and_its_begin(void **state)
+{
+    (void)state;
+    setenv("TZ", "UTC", 1);
+    tzset();
+    assert_string_equal(
+        said(json_pack("[{s:i s:I s:i s:i s:I s:I s:I}]", "node", 1, "waited_ns", 21 * S, "ranks",
+                       7, "silences", 1, "silence_ns", 3 * S, "silence_longest_ns", 3 * S,
+                       "silence_longest_age_ns", 20 * S)),
+        "node 1 was silent for 3.0s, since 2020-05-20 12:00:17: the calls of 7 ranks waited to "
+        "hear "
+        "from it, 21.0s summed over them; that is charged to no rank\n");
+    assert_string_equal(
+        said(json_pack("[{s:i s:I s:i s:i s:I s:I s:I s:I}]", "node", 1, "waited_ns", 40 * S,
+                       "ranks", 1, "silences", 2, "silence_ns", 24 * S, "silence_longest_ns",
+                       18 * S, "silence_longest_age_ns", 2 * S, "silence_unheard_ns", 16 * S)),
+        "node 1 was silent 2 times, for 24.0s in all; the longest time was 16.0s, since 2020-05-20 "
+        "12:00:20 (its messages came after 18.0s): the calls of 1 rank waited to hear from it, "
+        "40.0s summed over them; that is charged to no rank\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(waiting_is_added_up_and_silences_are_not),
+        cmocka_unit_test(a_silence_has_its_length_and_its_begin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,7 +43,7 @@ const char *ins_node_name(char *text, size_t bytes, const json_t *peers, json_in
 /* ins_duration writes a time in ns as 12us, 340ms, 12.5s, 2.5m or 3.0h. */
 void ins_duration(char *text, size_t bytes, json_int_t ns);
 /* ins_clock writes the local time of `ns` ago, such as 03:12:45, with the date if it is a day or
- * more. */
+ * more. For ages that have just come (ins_machine_rows); others have a moment: ins_moment. */
 void ins_clock(char *text, size_t bytes, json_int_t ns);
 /* ins_unix_ns returns the present time in ns since 1970. */
 json_int_t ins_unix_ns(void);

@@ -146,13 +146,14 @@ static bool all_over(const struct ins_machine *m, const struct question *q)
     return true;
 }
 
-/* collect asks until all nodes have answered, or the time is over. It returns false if the
- * connection is lost. */
+/* collect asks until all nodes have answered, or the time of a section is over. It returns false if
+ * the connection is lost. */
 static bool collect(struct ins_machine *m, uint32_t section, struct question *q,
                     json_t *(*row_json)(const struct td_status_row *row))
 {
     static struct td_reply reply;
     unsigned minor = UNKNOWN_MINOR;
+    m->deadline_ns = tl_now_ns() + (int64_t)(1e9 * m->timeout_s);
     while (!all_over(m, q) && tl_now_ns() < m->deadline_ns) {
         if (ask_due(m, section, q) < 0)
             return false;
@@ -170,10 +171,34 @@ static bool collect(struct ins_machine *m, uint32_t section, struct question *q,
     return true;
 }
 
+/* note_rest notes the nodes that have not answered in time. */
+static void note_rest(struct ins_machine *m, struct question *q)
+{
+    char text[TD_TEXT_MAX];
+    snprintf(text, sizeof text, "no answer within %.1f s", m->timeout_s);
+    for (uint32_t n = 0; n < m->nodes; n++) {
+        if (!q[n].over)
+            note_silent(m, n, false, q[n].id || !q[n].why[0] ? text : q[n].why);
+        q[n].over = true;
+        q[n].id = 0; /* an answer is too late now */
+    }
+}
+
+/* forget forgets what the nodes have answered that are not silent. */
+static void forget(const struct ins_machine *m, struct question *q)
+{
+    for (uint32_t n = 0; n < m->nodes; n++) {
+        if (is_silent(m, n) || q[n].asked == 0)
+            continue;
+        json_array_clear(q[n].rows);
+        q[n] = (struct question){.rows = q[n].rows};
+    }
+}
+
 json_t *ins_machine_rows(struct ins_machine *m, uint32_t section,
                          json_t *(*row_json)(const struct td_status_row *row))
 {
-    m->deadline_ns = tl_now_ns() + (int64_t)(1e9 * m->timeout_s);
+    size_t silent = json_array_size(m->silent);
     json_t *list = json_array();
     struct question *q = calloc(m->nodes, sizeof *q);
     for (uint32_t n = 0; q && n < m->nodes; n++) {
@@ -181,16 +206,18 @@ json_t *ins_machine_rows(struct ins_machine *m, uint32_t section,
         q[n].rows = json_array();
     }
     bool good = q && collect(m, section, q, row_json);
+    if (good)
+        note_rest(m, q);
+    if (good && !m->timed &&
+        json_array_size(m->silent) > silent) { /* ages are of before the wait */
+        forget(m, q);
+        good = collect(m, section, q, row_json);
+        if (good)
+            note_rest(m, q);
+    }
     for (uint32_t n = 0; q && n < m->nodes; n++) { /* in the order of nodes, not of answers */
         json_array_extend(list, q[n].rows);
         json_decref(q[n].rows);
-    }
-    for (uint32_t n = 0; good && n < m->nodes; n++) {
-        char text[TD_TEXT_MAX];
-        if (q[n].over)
-            continue;
-        snprintf(text, sizeof text, "no answer within %.1f s", m->timeout_s);
-        note_silent(m, n, false, q[n].id || !q[n].why[0] ? text : q[n].why);
     }
     free(q);
     if (good)

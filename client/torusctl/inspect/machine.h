@@ -28,8 +28,9 @@ struct ins_machine {
 void ins_machine_begin(struct ins_machine *m, torus_context *c, double timeout_s, bool here);
 void ins_machine_end(struct ins_machine *m);
 /* ins_machine_rows returns the rows of a section of all nodes that answer, as `row_json` makes
- * them; each has the node that has sent it as "at". NULL: the connection to the daemon is lost
- * (torus_last_error). */
+ * them; each has the node that has sent it as "at". Ages are those of the moment when it returns,
+ * also after a wait for a silent node: the other nodes are asked again then, unless the rows are
+ * `timed`. NULL: the connection to the daemon is lost (torus_last_error). */
 json_t *ins_machine_rows(struct ins_machine *m, uint32_t section,
                          json_t *(*row_json)(const struct td_status_row *row));
 /* ins_machine_print_silent prints the nodes that have not answered. */

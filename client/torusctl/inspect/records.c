@@ -231,10 +231,10 @@ static void name_sides(struct naming *n, const json_t *sides)
 /* name_ranks adds to a record the nodes that the sentence of its failure names, and where the ranks
  * run that it names, such as "rank 3 called barrier" or "ranks 1, 3-5 had not called": "named". The
  * daemon that wrote it knows only the processes of its node. */
-static void name_ranks(struct ins_machine *m, json_t *record, const json_t *rows)
+static void name_ranks(json_t *record, const json_t *rows, json_t *peers)
 {
     struct naming n = {.named = json_array(),
-                       .peers = ins_rows(m->c, TD_STATUS_PEERS, ins_state_json),
+                       .peers = peers,
                        .rows = rows,
                        .instance = ins_number(record, "instance")};
     for (const char *t = ins_string(record, "text"); (t = strstr(t, "rank"));) {
@@ -247,7 +247,6 @@ static void name_ranks(struct ins_machine *m, json_t *record, const json_t *rows
     json_object_set_new(record, "named", n.named);
     json_object_set_new(record, "named_nodes", ins_lost_nodes(record, n.peers));
     json_object_set_new(record, "restarted", ins_lost_restarted(record, n.peers));
-    json_decref(n.peers);
 }
 
 /* ---- one job ---- */
@@ -270,9 +269,11 @@ static json_t *latest(const json_t *rows, const struct ins_wanted *w, bool unfor
 
 /* struct facts: what the nodes say. */
 struct facts {
-    json_t *rows;    /* of the records */
-    json_t *all;     /* the state of the machine (collect.h) */
-    json_t *forming; /* the jobs that wait for ranks (forming.h) */
+    json_t *rows;       /* of the records */
+    json_t *peers;      /* of this node */
+    json_int_t unix_ns; /* the moment of the ages of these two, in ns since 1970 */
+    json_t *all;        /* the state of the machine (collect.h) */
+    json_t *forming;    /* the jobs that wait for ranks (forming.h) */
 };
 
 /* ask asks the nodes. It returns false if the daemon is lost. */
@@ -280,7 +281,9 @@ static bool ask(struct ins_machine *m, struct facts *f)
 {
     json_t *groups = NULL;
     *f = (struct facts){.rows = ins_machine_rows(m, TD_STATUS_WAITS, row_json)};
-    f->all = f->rows ? ins_collect(m) : NULL;
+    f->unix_ns = ins_unix_ns();
+    f->peers = f->rows ? ins_rows(m->c, TD_STATUS_PEERS, ins_state_json) : NULL;
+    f->all = f->peers ? ins_collect(m) : NULL;
     groups = f->all ? ins_groups(m) : NULL;
     f->forming = groups ? ins_forming(json_object_get(f->all, "jobs"), groups,
                                       json_object_get(f->all, "clients"))
@@ -292,6 +295,7 @@ static bool ask(struct ins_machine *m, struct facts *f)
 static void facts_free(struct facts *f)
 {
     json_decref(f->rows);
+    json_decref(f->peers);
     json_decref(f->all);
     json_decref(f->forming);
 }
@@ -364,7 +368,7 @@ static void fill(struct ins_machine *m, json_t *record, const struct facts *f)
     json_t *silences = ins_silences(f->rows, ins_number(record, "instance"));
     json_object_set_new(record, "silences", sorted(silences));
     json_decref(silences);
-    name_ranks(m, record, f->rows);
+    name_ranks(record, f->rows, f->peers);
     add_without(m, record, f->rows);
 }
 
@@ -416,7 +420,6 @@ json_t *ins_record(struct ins_machine *m, const char *command, const struct ins_
 {
     static const char *const only_merge[] = {
         "died_ns", "died_rank", "died_pid", "died_paused_ns", "operations", "instance", "at"};
-    json_int_t now = ins_unix_ns(); /* nodes answer at once; the wait for silent ones comes after */
     char owner[40];
     struct facts f;
     bool asked = ask(m, &f);
@@ -424,7 +427,7 @@ json_t *ins_record(struct ins_machine *m, const char *command, const struct ins_
     if (record) {
         ins_add_silence(m);
         json_object_set_new(record, "version", json_integer(1));
-        json_object_set_new(record, "unix_ns", json_integer(now));
+        json_object_set_new(record, "unix_ns", json_integer(f.unix_ns));
         json_object_set_new(record, "node", json_integer(torus_node(m->c)));
         json_object_set(record, "silent", m->silent);
         if (!json_object_get(record, "death"))
@@ -506,12 +509,13 @@ void ins_record_print_death(const json_t *record)
                (long long)ins_number(death, "pid"), (long long)ins_number(death, "node"));
 }
 
-void ins_record_longest(char *text, size_t bytes, const json_t *straggler)
+void ins_record_longest(char *text, size_t bytes, const json_t *record, const json_t *straggler)
 {
     json_int_t age = ins_number(straggler, "longest_age_ns"),
-               group = ins_number(straggler, "longest_group");
+               group = ins_number(straggler, "longest_group"),
+               begin = ins_number(record, "unix_ns") - age - ins_number(straggler, "longest_ns");
     char since[32], of[40] = "";
-    ins_clock(since, sizeof since, age + ins_number(straggler, "longest_ns"));
+    ins_moment(since, sizeof since, begin, 0);
     if (group)
         snprintf(of, sizeof of, " of group %lld", (long long)group);
     snprintf(text, bytes, age ? "%s %lld%s, since %s" : "", ins_string(straggler, "longest_kind"),

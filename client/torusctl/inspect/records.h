@@ -20,7 +20,7 @@ void ins_record_print_job(const json_t *record);
 void ins_record_print_failure(const json_t *record);
 /* ins_record_longest writes in which call the longest wait for a rank was, and since when: "barrier
  * 466, since 17:44:19". It writes nothing if that is not known. */
-void ins_record_longest(char *text, size_t bytes, const json_t *straggler);
+void ins_record_longest(char *text, size_t bytes, const json_t *record, const json_t *straggler);
 /* ins_record_print_without prints which nodes' records are not in the sums, and why. */
 void ins_record_print_without(const json_t *record);
 /* ins_record_print_death prints which rank died first, and when, if the first failure does not tell

@@ -52,7 +52,7 @@ json_t *ins_silences(const json_t *rows, json_int_t instance)
 
 /* print_length prints how often and for how long a node was silent, and since when. Its messages
  * may come long after it is heard again: then both times are told. */
-static void print_length(const json_t *s)
+static void print_length(const json_t *s, json_int_t unix_ns)
 {
     json_int_t count = ins_number(s, "silences"), most = ins_number(s, "silence_longest_ns"),
                unheard = ins_number(s, "silence_unheard_ns");
@@ -64,7 +64,7 @@ static void print_length(const json_t *s)
                  : most ? most
                         : ins_number(s, "longest_ns"));
     ins_duration(came, sizeof came, most);
-    ins_clock(since, sizeof since, ins_number(s, "silence_longest_age_ns") + most);
+    ins_moment(since, sizeof since, unix_ns - ins_number(s, "silence_longest_age_ns") - most, 0);
     if (late)
         snprintf(later, sizeof later, " (its messages came after %s)", came);
     printf("node %lld was silent", (long long)ins_number(s, "node"));
@@ -73,12 +73,11 @@ static void print_length(const json_t *s)
     else if (count == 1)
         printf(" for %s, since %s%s", longest, since, later);
     else
-        printf(" %lld times, %s together until its messages came; the longest silence was %s, "
-               "since %s%s",
-               (long long)count, all, longest, since, later);
+        printf(" %lld times, for %s in all; the longest time was %s, since %s%s", (long long)count,
+               all, longest, since, later);
 }
 
-void ins_silences_print(const json_t *silences)
+void ins_silences_print(const json_t *silences, json_int_t unix_ns)
 {
     const json_t *s = NULL;
     size_t i = 0;
@@ -89,7 +88,7 @@ void ins_silences_print(const json_t *silences)
         ins_duration(waited, sizeof waited, ins_number(s, "waited_ns"));
         if (ranks)
             snprintf(of, sizeof of, " of %lld rank%s", (long long)ranks, ranks == 1 ? "" : "s");
-        print_length(s);
+        print_length(s, unix_ns);
         printf(": the calls%s waited to hear from it, %s summed over them; that is charged to no "
                "rank\n",
                of, waited);

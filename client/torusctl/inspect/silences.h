@@ -11,7 +11,7 @@
  * silence_unheard_ns}]. The waiting, and the ranks that waited, are sums over the nodes. The
  * silences are those that the ranks of one node waited in, that with the longest ones together. */
 json_t *ins_silences(const json_t *rows, json_int_t instance);
-/* ins_silences_print prints a line for each silent node. */
-void ins_silences_print(const json_t *silences);
+/* ins_silences_print prints a line for each silent node. unix_ns: the moment of the ages. */
+void ins_silences_print(const json_t *silences, json_int_t unix_ns);
 
 #endif

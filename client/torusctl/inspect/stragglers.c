@@ -54,7 +54,7 @@ static void print_stragglers(const json_t *record)
         ins_duration(text[LONGEST], sizeof text[0], ins_number(r, "longest_ns"));
         if (!ins_number(r, "longest_ns"))
             snprintf(text[LONGEST], sizeof text[0], "-");
-        ins_record_longest(text[IN], sizeof text[0], r);
+        ins_record_longest(text[IN], sizeof text[0], record, r);
         kinds_text(text[KINDS], sizeof text[0], json_object_get(r, "kinds"));
         for (int k = 0; k < COLUMNS; k++)
             scols_line_set_data(line, (size_t)k, text[k]);
@@ -75,7 +75,7 @@ static void show(const json_t *record)
     printf("%lld call%s over; the ranks waited %s, summed over the ranks, for a rank that called "
            "last\n",
            calls, calls == 1 ? " is" : "s are", waited);
-    ins_silences_print(json_object_get(record, "silences"));
+    ins_silences_print(json_object_get(record, "silences"), ins_number(record, "unix_ns"));
     ins_record_print_without(record);
     ins_record_print_failure(record);
     ins_present_print(json_object_get(record, "in_flight"));

@@ -39,7 +39,7 @@ static void print_worst(const json_t *record, const char *before)
         return;
     ins_duration(waited, sizeof waited, ins_number(worst, "waited_ns"));
     ins_duration(time, sizeof time, ins_number(worst, "longest_ns"));
-    ins_record_longest(in, sizeof in, worst);
+    ins_record_longest(in, sizeof in, record, worst);
     if (ins_number(worst, "longest_ns"))
         snprintf(longest, sizeof longest, "; the longest wait was %s%s%s", time, *in ? ", in " : "",
                  in);
@@ -61,10 +61,10 @@ static void print_past(const json_t *record, const char *before)
                  *worst = json_array_get(json_object_get(record, "stragglers"), 0);
     bool silent = ins_number(silence, "waited_ns") > ins_number(worst, "waited_ns");
     if (silent)
-        ins_silences_print(json_object_get(record, "silences"));
+        ins_silences_print(json_object_get(record, "silences"), ins_number(record, "unix_ns"));
     print_worst(record, before);
     if (!silent)
-        ins_silences_print(json_object_get(record, "silences"));
+        ins_silences_print(json_object_get(record, "silences"), ins_number(record, "unix_ns"));
     ins_record_print_without(record);
 }
 
