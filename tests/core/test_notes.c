@@ -258,7 +258,7 @@ static void the_end_of_a_job_is_noted(void **state)
     take(TD_NOTE_JOB_ENDED);
     assert_non_null(strstr(note.text,
                            "torusd did not run for 12.0 s, and rank 0 gave it up or died "
-                           "0.000 s before: process "));
+                           "meanwhile, noticed 0.000 s before: process "));
     end();
 }
 

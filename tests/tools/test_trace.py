@@ -184,16 +184,16 @@ class Trace(unittest.TestCase):
                 while any(os.path.exists(f"/proc/{rank}") for rank in ranks) and time.monotonic() < until:
                     time.sleep(0.1)
                 os.kill(daemons[1], signal.SIGCONT)  # first, so that it may read the call before it hears of rank 1
-                while "rank 2 gave it up or died\n" not in told and time.monotonic() < until:
+                while "rank 2 gave it up or died meanwhile\n" not in told and time.monotonic() < until:
                     told = self.ask(socket, "--timeout", "0.5").stdout
             finally:
                 for daemon in daemons:
                     os.kill(daemon, signal.SIGCONT)
-        while "rank 1 gave it up or died\n" not in told and time.monotonic() < until:
+        while "rank 1 gave it up or died meanwhile\n" not in told and time.monotonic() < until:
             told = self.ask(socket, "--lines", "all").stdout
         for rank in (1, 2):
             self.assertRegex(told, rf"node {rank} +rank {rank} +ERROR: torusd did not run for [0-9.]+s, and rank {rank} "
-                                   r"gave it up or died\n")
+                                   r"gave it up or died meanwhile\n")
             self.assertNotRegex(told, rf" rank {rank} .*(waits|took)")
             self.assertNotIn(f"rank {rank} died", told)
             self.assertRegex(told, rf"node {rank} +torusd did not run for [0-9.]+s\n")

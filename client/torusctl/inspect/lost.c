@@ -18,7 +18,7 @@ static bool is_named(const json_t *record, json_int_t node)
 }
 
 /* was_meanwhile returns true if a node has ranks of a job, which was not over when the node's
- * daemon was restarted. */
+ * daemon was restarted. A restart that ended the job is named by the failure. */
 static bool was_meanwhile(const json_t *record, json_int_t node, json_int_t age_ns)
 {
     const json_t *n = NULL;
@@ -26,7 +26,7 @@ static bool was_meanwhile(const json_t *record, json_int_t node, json_int_t age_
     bool has = false;
     json_array_foreach(json_object_get(record, "nodes"), i, n) has =
         has || json_integer_value(n) == node;
-    return has && age_ns + SAME_NS > ins_number(record, "ended_ns");
+    return has && age_ns > ins_number(record, "ended_ns");
 }
 
 json_t *ins_lost_nodes(const json_t *record, const json_t *peers)

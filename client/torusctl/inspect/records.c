@@ -18,8 +18,6 @@
 #include "stayed.h"
 #include "torusctl/torusctl.h"
 
-#define AT_ONCE_NS 20000000 /* the death of a rank and the failure of a call are one event */
-
 static json_t *row_json(const struct td_status_row *row)
 {
     const struct td_row_record *r = &row->u.record;
@@ -473,40 +471,6 @@ void ins_record_print_failure(const json_t *record)
         return;
     moment(text, sizeof text, record, "failed_ns");
     printf("the first call failed %s: %s\n", text, ins_string(record, "text"));
-}
-
-/* is_told_by_failure returns true if the first failure names the rank that died, and came at once:
- * it tells the time of the death, too. */
-static bool is_told_by_failure(const json_t *record, const json_t *death)
-{
-    char named[32];
-    snprintf(named, sizeof named, "rank %lld ", (long long)ins_number(death, "rank"));
-    return ins_number(record, "error") != TORUS_OK && strstr(ins_string(record, "text"), named) &&
-           ins_number(death, "age_ns") < ins_number(record, "failed_ns") + AT_ONCE_NS;
-}
-
-void ins_record_print_death(const json_t *record)
-{
-    const json_t *death = json_object_get(record, "death");
-    char text[80], paused[32], before[60] = "", time[32];
-    json_int_t earlier = ins_number(death, "age_ns") - ins_number(record, "failed_ns");
-    if (!json_is_object(death) || is_told_by_failure(record, death))
-        return;
-    ins_ago(text, sizeof text, ins_number(record, "unix_ns"), ins_number(death, "age_ns"));
-    ins_duration(paused, sizeof paused, ins_number(death, "paused_ns"));
-    ins_duration(time, sizeof time, earlier);
-    if (ins_number(record, "error") != TORUS_OK && earlier >= AT_ONCE_NS)
-        snprintf(before, sizeof before, ", %s before that call failed", time);
-    if (ins_number(death, "paused_ns"))
-        printf("torusd on node %lld did not run for %s, and rank %lld gave it up or died %s%s: "
-               "process "
-               "%lld\n",
-               (long long)ins_number(death, "node"), paused, (long long)ins_number(death, "rank"),
-               text, before, (long long)ins_number(death, "pid"));
-    else
-        printf("rank %lld died %s%s: process %lld on node %lld\n",
-               (long long)ins_number(death, "rank"), text, before,
-               (long long)ins_number(death, "pid"), (long long)ins_number(death, "node"));
 }
 
 void ins_record_longest(char *text, size_t bytes, const json_t *record, const json_t *straggler)

@@ -23,9 +23,6 @@ void ins_record_print_failure(const json_t *record);
 void ins_record_longest(char *text, size_t bytes, const json_t *record, const json_t *straggler);
 /* ins_record_print_without prints which nodes' records are not in the sums, and why. */
 void ins_record_print_without(const json_t *record);
-/* ins_record_print_death prints which rank died first, and when, if the first failure does not tell
- * that: the death came between two calls, or another rank is to blame. */
-void ins_record_print_death(const json_t *record);
 
 typedef void ins_record_fn(const json_t *record);
 /* ins_record_run runs a command whose argument is a job, and --user its owner: it prints the record

@@ -547,8 +547,8 @@ static void put_death(struct maker *k, event e)
     if (gave_up) {
         add_number(a, "paused_ns", e->e.a);
         snprintf(text, sizeof text,
-                 "ERROR: torusd did not run for %s, and rank %u gave it up or died", paused,
-                 e->e.subject);
+                 "ERROR: torusd did not run for %s, and rank %u gave it up or died meanwhile",
+                 paused, e->e.subject);
     } else {
         snprintf(text, sizeof text,
                  e->e.a ? "rank %u ended after its call had failed" : "ERROR: rank %u died",

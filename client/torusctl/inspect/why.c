@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "collect.h"
+#include "death.h"
 #include "inspect.h"
 #include "lost.h"
 #include "present.h"
@@ -80,7 +81,7 @@ static void show(const json_t *record)
     if (ins_number(record, "error") == TORUS_OK)
         puts("no call has failed");
     ins_lost_print(record);
-    ins_record_print_death(record);
+    ins_death_print(record);
     ins_stayed_print(json_object_get(record, "stayed"));
     print_named(record);
     print_past(record, now_first ? "before, " : "");

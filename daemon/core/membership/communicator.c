@@ -138,7 +138,8 @@ static void note_job(struct td_core *core, const struct td_communicator *c, enum
         snprintf(paused, sizeof paused, "torusd did not run for %.1f s, and ",
                  1e-9 * (double)c->waits->died_paused_ns);
     snprintf(note->text, sizeof note->text, "%srank %u %s %.3f s before: process %llu on %s",
-             paused, c->waits->died_rank, paused[0] ? "gave it up or died" : "died",
+             paused, c->waits->died_rank,
+             paused[0] ? "gave it up or died meanwhile, noticed" : "died",
              1e-9 * (double)(core->now - c->waits->died_at), (unsigned long long)c->waits->died_pid,
              td_core_node_name(core, core->node));
 }
