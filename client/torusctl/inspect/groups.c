@@ -5,6 +5,7 @@
 #include <libsmartcols.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "inspect.h"
 #include "torusctl/torusctl.h"
@@ -143,9 +144,10 @@ static void print_groups(const struct ins_machine *m, const json_t *groups)
     static const char *const names[] = {"ID",     "JOB",        "KIND",  "RANKS", "NODES",
                                         ">CALLS", ">IN FLIGHT", "STATE", ">AGE",  NULL};
     struct libscols_table *t = ins_table(names);
-    char text[64];
+    char text[96], scope[64];
     size_t count = json_array_size(groups);
-    snprintf(text, sizeof text, "%zu group%s", count, count == 1 ? "" : "s");
+    snprintf(text, sizeof text, "%zu group%s%s", count, count == 1 ? "" : "s",
+             ins_scope(scope, sizeof scope, geteuid()));
     ins_print_answers(m, text);
     for (size_t i = 0; i < count; i++) {
         const json_t *g = json_array_get(groups, i);

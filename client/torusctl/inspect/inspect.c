@@ -161,6 +161,12 @@ void ins_clock(char *text, size_t bytes, json_int_t ns)
     ins_moment(text, bytes, ins_unix_ns() - ns, 0);
 }
 
+const char *ins_scope(char *text, size_t bytes, json_int_t uid)
+{
+    snprintf(text, bytes, uid == 0 ? "" : " that user %lld may see", (long long)uid);
+    return text;
+}
+
 void ins_rank_runs(char *text, size_t bytes, const json_t *list)
 {
     enum { MOST = 40 };

@@ -53,6 +53,9 @@ void ins_moment(char *text, size_t bytes, json_int_t unix_ns, int digits);
 /* ins_ago writes how long before `unix_ns` something was, and the local time then: "12.5s ago, at
  * 03:12:45.125". */
 void ins_ago(char *text, size_t bytes, json_int_t unix_ns, json_int_t ns);
+/* ins_scope writes that a list has what a user may see, " that user 1000 may see", or nothing for
+ * root, who sees all, and returns it. Only the daemons know which other users do. */
+const char *ins_scope(char *text, size_t bytes, json_int_t uid);
 /* ins_rank_runs writes ranks as 0-3,7, or 0-3,7 and 5 more. */
 void ins_rank_runs(char *text, size_t bytes, const json_t *list);
 /* ins_missing_ranks writes the missing ranks of a job. A process that joined without a rank

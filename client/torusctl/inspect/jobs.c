@@ -3,6 +3,7 @@
 #include <libsmartcols.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "absence.h"
 #include "groups.h"
@@ -113,9 +114,10 @@ static void print_jobs(const struct ins_machine *m, const json_t *jobs, const js
     static const char *const names[] = {"NAME",  ">UID", ">RANKS",    "NODES",
                                         "STATE", ">AGE", "OPERATION", NULL};
     struct libscols_table *t = ins_table(names);
-    char text[64];
+    char text[96], scope[64];
     size_t count = json_array_size(jobs);
-    snprintf(text, sizeof text, "%zu job%s", count, count == 1 ? "" : "s");
+    snprintf(text, sizeof text, "%zu job%s%s", count, count == 1 ? "" : "s",
+             ins_scope(scope, sizeof scope, geteuid()));
     ins_print_answers(m, text);
     for (size_t i = 0; i < count; i++) {
         const json_t *job = json_array_get(jobs, i);

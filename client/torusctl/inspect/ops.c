@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "collect.h"
 #include "forming.h"
@@ -117,14 +118,16 @@ static void print_ops(struct ins_machine *m, json_t *all, bool as_json)
         ins_end(m, out);
         return;
     }
+    char scope[64];
+    ins_scope(scope, sizeof scope, geteuid());
     if (m->here) /* a machine of one node, too */
         printf("node %u: ", torus_node(m->c));
     else
         printf("%zu of %u nodes: ", m->nodes - json_array_size(m->silent), m->nodes);
     if (count == 0)
-        printf("no operation is in flight\n");
+        printf("no operation is in flight%s\n", scope);
     else
-        printf("%zu operation%s in flight\n", count, count == 1 ? " is" : "s are");
+        printf("%zu operation%s in flight%s\n", count, count == 1 ? " is" : "s are", scope);
     ins_machine_print_silent(m);
     ins_stayed_print(stayed);
     for (size_t i = 0; i < count; i++)

@@ -13,6 +13,7 @@
 #include "merge.h"
 #include "model/call.h"
 #include "present.h"
+#include "remains.h"
 #include "silences.h"
 #include "sides.h"
 #include "stayed.h"
@@ -271,22 +272,21 @@ struct facts {
     json_t *peers;      /* of this node */
     json_int_t unix_ns; /* the moment of the ages of these two, in ns since 1970 */
     json_t *all;        /* the state of the machine (collect.h) */
+    json_t *groups;     /* groups.h */
     json_t *forming;    /* the jobs that wait for ranks (forming.h) */
 };
 
 /* ask asks the nodes. It returns false if the daemon is lost. */
 static bool ask(struct ins_machine *m, struct facts *f)
 {
-    json_t *groups = NULL;
     *f = (struct facts){.rows = ins_machine_rows(m, TD_STATUS_WAITS, row_json)};
     f->unix_ns = ins_unix_ns();
     f->peers = f->rows ? ins_rows(m->c, TD_STATUS_PEERS, ins_state_json) : NULL;
     f->all = f->peers ? ins_collect(m) : NULL;
-    groups = f->all ? ins_groups(m) : NULL;
-    f->forming = groups ? ins_forming(json_object_get(f->all, "jobs"), groups,
-                                      json_object_get(f->all, "clients"))
-                        : NULL;
-    json_decref(groups);
+    f->groups = f->all ? ins_groups(m) : NULL;
+    f->forming = f->groups ? ins_forming(json_object_get(f->all, "jobs"), f->groups,
+                                         json_object_get(f->all, "clients"))
+                           : NULL;
     return f->forming != NULL;
 }
 
@@ -295,6 +295,7 @@ static void facts_free(struct facts *f)
     json_decref(f->rows);
     json_decref(f->peers);
     json_decref(f->all);
+    json_decref(f->groups);
     json_decref(f->forming);
 }
 
@@ -302,11 +303,11 @@ static void facts_free(struct facts *f)
 static json_t *blank_of(json_t *name, json_t *uid, json_t *size)
 {
     return json_pack("{s:O s:O s:O s:i s:i s:i s:i s:i s:s s:i s:[] s:[] s:[] s:[] s:[] s:[] s:[] "
-                     "s:[] s:[] s:[]}",
+                     "s:[] s:[] s:[] s:s s:[]}",
                      "job", name, "uid", uid, "size", size, "formed_ns", 0, "ended_ns", 0,
                      "waited_ns", 0, "calls", 0, "error", 0, "text", "", "failed_ns", 0,
                      "stragglers", "silences", "in_flight", "named", "named_nodes", "restarted",
-                     "nodes", "without", "stayed", "sides");
+                     "nodes", "without", "stayed", "sides", "state", "", "processes");
 }
 
 static json_t *age_json(const struct td_status_row *row)
@@ -358,6 +359,8 @@ static void fill(struct ins_machine *m, json_t *record, const struct facts *f)
             ? json_array()
             : ins_present(m, f->all, ins_string(record, "job"), ins_number(record, "instance")));
     json_object_set_new(record, "stayed", stayed_of(record, f));
+    ins_remains(record, json_object_get(f->all, "jobs"), f->groups,
+                json_object_get(f->all, "clients"), m->silent);
     json_object_set_new(record, "sides",
                         ins_number(record, "error") == TORUS_ERR_MISMATCH
                             ? ins_sides(m, ins_number(record, "instance"))
@@ -409,8 +412,7 @@ static json_t *choose(struct ins_machine *m, const struct facts *f, const struct
     json_object_set(record, "forming", attempt && forming ? forming : json_null());
     json_object_set_new(record, "unformed",
                         attempt && !forming ? unformed_of(unformed) : json_null());
-    json_object_set_new(record, "other_jobs",
-                        ins_other_jobs(w, record, json_object_get(f->all, "jobs"), f->rows));
+    json_object_set_new(record, "other_jobs", ins_other_jobs(w, record, f->all, f->rows));
     return record;
 }
 

@@ -3,6 +3,7 @@
 #include <libsmartcols.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "absence.h"
 #include "collect.h"
@@ -169,7 +170,10 @@ static void print_status(struct ins_machine *m, json_t *all, bool as_json)
     }
     json_t *peers = json_object_get(all, "peers");
     size_t silent = mark_silent(m, peers);
+    char scope[64];
     print_head(m->c, peers, silent);
+    if (*ins_scope(scope, sizeof scope, geteuid()))
+        printf("clients, jobs and operations are those%s\n", scope);
     ins_machine_print_silent(m);
     json_t *job = NULL;
     size_t i = 0;

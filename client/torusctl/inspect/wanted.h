@@ -22,10 +22,12 @@ bool ins_wanted_take(struct ins_wanted *w, int *argc, char **argv);
 const char *ins_wanted_owner(const struct ins_wanted *w, char *text, size_t bytes);
 bool ins_is_wanted(const struct ins_wanted *w, const char *name, json_int_t uid);
 
-/* ins_other_jobs returns the jobs [{job, uid, runs}] that somebody may mean instead of `record`,
- * the one that was found: those of `jobs` that run or form, if no name is wanted, and those of the
- * same name of other users, also those that are over and have a row in `records`. */
-json_t *ins_other_jobs(const struct ins_wanted *w, const json_t *record, const json_t *jobs,
+/* ins_other_jobs returns the jobs [{job, uid, runs, waits_ns}] that somebody may mean instead of
+ * `record`, the one that was found: those that run or form, if no name is wanted, and those of the
+ * same name of other users, also those that are over and have a row in `records`. waits_ns: how
+ * long its oldest call has been in flight (0: none is); jobs in which that is a second or more come
+ * first. `all`: the state of the machine (collect.h). */
+json_t *ins_other_jobs(const struct ins_wanted *w, const json_t *record, const json_t *all,
                        const json_t *records);
 /* ins_other_jobs_print prints a line about them, if there are any. */
 void ins_other_jobs_print(const json_t *others, const char *command);

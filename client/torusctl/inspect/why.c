@@ -8,6 +8,7 @@
 #include "lost.h"
 #include "present.h"
 #include "records.h"
+#include "remains.h"
 #include "silences.h"
 #include "sides.h"
 #include "stayed.h"
@@ -74,6 +75,7 @@ static void show(const json_t *record)
     const json_t *present = json_object_get(record, "in_flight");
     bool now_first = ins_present_comes_first(present, json_object_get(record, "stragglers"));
     ins_record_print_job(record);
+    ins_remains_print(record);
     if (now_first)
         ins_present_print(present);
     ins_record_print_failure(record);

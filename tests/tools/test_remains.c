@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is left of a job that is broken: inspect/remains.h. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "inspect/groups.h"
+#include "inspect/inspect.h"
+#include "inspect/remains.h"
+#include "inspect/stayed.h"
+
+/* These ask daemons, and are tested with them. */
+bool ins_is_forming(const json_t *jobs, const json_t *groups, const json_t *job)
+{
+    (void)jobs;
+    (void)groups;
+    (void)job;
+    return false;
+}
+
+const json_t *ins_group_of_job(const json_t *groups, const json_t *job)
+{
+    (void)job;
+    return json_array_get(groups, 0);
+}
+
+bool ins_is_stopped(const json_t *process)
+{
+    return ins_string(process, "process_state")[0] == 'T';
+}
+
+/* said returns what is printed of job x of user 0, of 3 ranks, of which some `processes` are left,
+ * in groups of which the first one is the job's. It checks the state that the record gets. */
+static const char *said(const char *group, int joined, json_t *processes, bool over,
+                        const char *state)
+{
+    json_t *record = json_pack("{s:s s:i s:i s:i}", "job", "x", "uid", 0, "instance", 0xabc,
+                               "ended_ns", (int)over),
+           *jobs = json_pack("[{s:s s:i s:i s:i s:[]}, {s:s s:i}]", "name", "x", "uid", 0, "size",
+                             3, "joined", joined, "missing", "name", "x", "uid", 1),
+           *groups =
+               json_pack("[{s:s s:b s:s}]", "id", "0000000000000abc", "is_job", 1, "state", group),
+           *silent = json_array();
+    ins_remains(record, jobs, groups, processes, silent);
+    assert_string_equal(ins_string(record, "state"), state);
+    static char printed[512];
+    FILE *file = tmpfile();
+    fflush(stdout);
+    int out = dup(STDOUT_FILENO);
+    assert_true(file && out >= 0 && dup2(fileno(file), STDOUT_FILENO) >= 0);
+    ins_remains_print(record);
+    fflush(stdout);
+    assert_true(dup2(out, STDOUT_FILENO) >= 0);
+    close(out);
+    rewind(file);
+    size_t length = fread(printed, 1, sizeof printed - 1, file);
+    printed[length] = '\0';
+    fclose(file);
+    json_decref(record);
+    json_decref(jobs);
+    json_decref(groups);
+    json_decref(silent);
+    json_decref(processes);
+    return printed;
+}
+
+static json_t *process(int uid, int rank, int pid, const char *state)
+{
+    return json_pack("{s:s s:i s:i s:i s:i s:i s:s s:b s:s}", "job", "x", "uid", uid, "rank", rank,
+                     "seat", 0, "node", 1, "pid", pid, "program", "heat", "joining", 0,
+                     "process_state", state);
+}
+
+static void the_processes_of_a_broken_job_are_named(void **state)
+{
+    (void)state;
+    assert_string_equal(
+        said("broken", 2,
+             json_pack("[o, o, o]", process(0, 0, 70, "S"), process(1, 0, 80, "S"),
+                       process(0, -1, 90, "S")),
+             false, "broken"),
+        "! job x is broken, and not over: 1 process has not left: rank 0 on node 1, "
+        "process 70 (heat)\n");
+    assert_string_equal(
+        said("broken", 2, json_pack("[o, o]", process(0, 0, 70, "S"), process(0, 2, 72, "R")),
+             false, "broken"),
+        "! job x is broken, and not over: 2 processes have not left: rank 0 on node 1, process 70 "
+        "(heat); rank 2 on node 1, process 72 (heat)\n");
+}
+
+/* A rank may be gone without a call that found out. */
+static void a_job_without_a_rank_is_broken_before_its_next_call(void **state)
+{
+    (void)state;
+    assert_string_equal(
+        said("active", 1, json_pack("[o]", process(0, 0, 70, "S")), false, "broken"),
+        "! job x is broken, and not over: 1 process has not left: rank 0 on node 1, "
+        "process 70 (heat)\n");
+}
+
+static void stopped_processes_have_a_line_of_their_own(void **state)
+{
+    (void)state;
+    assert_string_equal(
+        said("broken", 1, json_pack("[o]", process(0, 0, 70, "T")), false, "broken"),
+        "! job x is broken\n");
+}
+
+static void nothing_is_said_of_a_job_that_runs_or_is_over(void **state)
+{
+    (void)state;
+    assert_string_equal(
+        said("active", 3, json_pack("[o]", process(0, 0, 70, "S")), false, "running"), "");
+    assert_string_equal(said("broken", 1, json_array(), true, "over"), "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_processes_of_a_broken_job_are_named),
+        cmocka_unit_test(a_job_without_a_rank_is_broken_before_its_next_call),
+        cmocka_unit_test(stopped_processes_have_a_line_of_their_own),
+        cmocka_unit_test(nothing_is_said_of_a_job_that_runs_or_is_over),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
