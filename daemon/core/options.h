@@ -42,7 +42,7 @@ struct td_core_options {
     /* fills in fact `at` of the section SETTINGS or HOST, and returns false behind the last one;
      * NULL: both are empty */
     bool (*fact)(void *driver, uint32_t section, unsigned at, struct td_fact *fact);
-    /* writes what is wrong on this host with the way to a node: "this node's own interface eth0 is
+    /* writes what is wrong on this host with the way to a node: "interface eth0 of node 0 is
      * down". It returns false if nothing is known to be wrong; NULL: nothing ever is */
     bool (*own_fault)(void *driver, uint32_t node, char *text, size_t bytes);
     /* reads from the segment of a group how many calls of a kind a rank was the last to make, and

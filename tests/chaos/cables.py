@@ -22,7 +22,7 @@ OUT_S, PATIENCE_S, ROUNDS, PAUSE_MS = 8, 20, 3, 1000
 
 def named(machine):
     """Returns how often the log of each node has named its own interface."""
-    return [machine.log(n).count("this node's own interface net0 ") for n in range(2)]
+    return [machine.log(n).count(f"interface net0 of node {n} ") for n in range(2)]
 
 
 def slow(host):

@@ -62,16 +62,16 @@ static void an_interface_that_does_not_run_is_named(void **state)
     (void)state;
     char text[100] = "";
     set_flags(IFF_UP | IFF_RUNNING);
-    assert_false(td_interfaces_fault(list, "eth0", text, sizeof text));
+    assert_false(td_interfaces_fault(list, "eth0", 3, text, sizeof text));
     set_flags(IFF_RUNNING);
-    assert_true(td_interfaces_fault(list, "eth0", text, sizeof text));
-    assert_string_equal(text, "this node's own interface eth0 is down");
+    assert_true(td_interfaces_fault(list, "eth0", 3, text, sizeof text));
+    assert_string_equal(text, "interface eth0 of node 3 is down");
     set_flags(IFF_UP);
-    assert_true(td_interfaces_fault(list, "eth1", text, sizeof text));
-    assert_string_equal(text, "this node's own interface eth1 has no carrier: look at its cable "
+    assert_true(td_interfaces_fault(list, "eth1", 3, text, sizeof text));
+    assert_string_equal(text, "interface eth1 of node 3 has no carrier: look at its cable "
                               "and the switch");
-    assert_true(td_interfaces_fault(list, "eth2", text, sizeof text));
-    assert_string_equal(text, "this node's own interface eth2 is gone");
+    assert_true(td_interfaces_fault(list, "eth2", 3, text, sizeof text));
+    assert_string_equal(text, "interface eth2 of node 3 is gone");
 }
 
 int main(void)

@@ -34,7 +34,8 @@ bool td_interfaces_find(const struct ifaddrs *list, const struct sockaddr *addre
     return false;
 }
 
-bool td_interfaces_fault(const struct ifaddrs *list, const char *name, char *text, size_t bytes)
+bool td_interfaces_fault(const struct ifaddrs *list, const char *name, uint32_t node, char *text,
+                         size_t bytes)
 {
     const char *fault = "is gone";
     for (const struct ifaddrs *i = list; i; i = i->ifa_next) {
@@ -46,6 +47,6 @@ bool td_interfaces_fault(const struct ifaddrs *list, const char *name, char *tex
             i->ifa_flags & IFF_UP ? "has no carrier: look at its cable and the switch" : "is down";
         break;
     }
-    snprintf(text, bytes, "this node's own interface %s %s", name, fault);
+    snprintf(text, bytes, "interface %s of node %u %s", name, node, fault);
     return true;
 }

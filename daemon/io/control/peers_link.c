@@ -88,7 +88,7 @@ bool td_peer_own_fault(const struct td_peer *p, char *text, size_t bytes)
     struct ifaddrs *list = NULL;
     if (!p->interface[0] || getifaddrs(&list) != 0)
         return false;
-    bool is = td_interfaces_fault(list, p->interface, text, bytes);
+    bool is = td_interfaces_fault(list, p->interface, p->peers->loop->config->node, text, bytes);
     freeifaddrs(list);
     return is;
 }

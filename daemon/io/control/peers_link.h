@@ -28,7 +28,7 @@ void td_peer_hurry(struct td_peer *p);
  * the next attempt: in after_ms, or by the back-off of the peer if after_ms is 0. */
 void td_peer_end(struct td_peer *p, const char *text, unsigned after_ms);
 /* td_peer_own_fault writes what is wrong with the interface of this host that the last link used:
- * "this node's own interface eth0 is down". It returns false if it runs, or is not known. */
+ * "interface eth0 of node 0 is down". It returns false if it runs, or is not known. */
 bool td_peer_own_fault(const struct td_peer *p, char *text, size_t bytes);
 /* td_peer_end_in ends the connections from the peer to this daemon: the peer's link. */
 void td_peer_end_in(struct td_peer *p);
