@@ -31,8 +31,9 @@ const char *td_look_why_not(struct td_core *core, uint32_t node, uint32_t minor,
     if (!td_link_is_up(link) && !link->relayed && !down) {
         td_link_want(core, link); /* nothing has needed a connection so far */
         *error = TD_ERR_BUSY;
-        return td_core_format(core, "the connection to %s is not up yet: %s",
-                              td_core_node_name(core, node), td_link_why(link));
+        return td_core_format(core, "the connection to %s is not up%s: %s",
+                              td_core_node_name(core, node), link->lane->since ? "" : " yet",
+                              td_link_why(link));
     }
     *error = TD_ERR_NODE_FAILED;
     if (!td_link_is_up(link))

@@ -117,7 +117,7 @@ static void a_silence_by_a_fault_of_this_host_blames_this_host(void **state)
     begin(TD_MINOR_GOODBYE, true);
     node.core->options.driver = &fault;
     node.core->options.own_fault = own_fault;
-    fault = "this node's own interface eth0 is down";
+    fault = "interface eth0 of node 0 is down";
     assert_string_equal(link_error(), "");
     pass(3 * SECOND, false);
     assert_string_equal(link_error(), fault);
@@ -181,6 +181,22 @@ static void a_daemon_that_listens_somewhere_else_now_is_not_told_as_stopped(void
     node_end();
 }
 
+static void a_link_that_was_up_before_is_not_awaited_for_the_first_time(void **state)
+{
+    (void)state;
+    td_err error = TD_OK;
+    node_begin("2", HERE, NULL);
+    assert_non_null(strstr(td_look_why_not(node.core, FAR, TD_MINOR_LOOK, &error),
+                           " is not up yet: not connected yet"));
+    node_end();
+    begin(TD_MINOR_GOODBYE, true);
+    down("the cable is out", false, false);
+    const char *said = td_look_why_not(node.core, FAR, TD_MINOR_LOOK, &error);
+    assert_int_equal(error, TD_ERR_BUSY);
+    assert_non_null(strstr(said, " is not up: the cable is out"));
+    node_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -190,6 +206,7 @@ int main(void)
         cmocka_unit_test(a_daemon_that_was_heard_to_its_end_has_died),
         cmocka_unit_test(nobody_knows_how_a_daemon_ended_that_was_not_heard),
         cmocka_unit_test(a_daemon_that_listens_somewhere_else_now_is_not_told_as_stopped),
+        cmocka_unit_test(a_link_that_was_up_before_is_not_awaited_for_the_first_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
