@@ -30,10 +30,11 @@ enum {
 struct guest {
     int copy; /* of its descriptor */
     bool tcp;
-    bool known;                 /* a message has arrived */
-    bool fresh;                 /* a message has arrived since the last look */
-    bool suspect;               /* it had sent too much at the last look */
-    bool ended;                 /* by this module */
+    bool known;   /* a message has arrived */
+    bool fresh;   /* a message has arrived since the last look */
+    bool suspect; /* it had sent too much at the last look */
+    bool ended;   /* by this module */
+    char address[INET6_ADDRSTRLEN];
     uint64_t since_ms, bytes;   /* received at the look after its last message */
     uint64_t drained;           /* d->drained when it became a suspect */
     uint32_t node;              /* whose session began on it */
@@ -57,27 +58,26 @@ struct td_door {
 
 /* ---- one connection ---- */
 
-static void address_of(int fd, char *text, size_t bytes)
+static const char unknown[] = "an unknown address";
+
+/* address_of writes the address of the other end. A connection that has ended has none any more. */
+static void address_of(int fd, char *text, socklen_t bytes)
 {
     struct sockaddr_storage a = {.ss_family = AF_UNSPEC};
     socklen_t size = sizeof a;
-    char host[INET6_ADDRSTRLEN] = "";
-    if (getpeername(fd, (struct sockaddr *)&a, &size) != 0 || a.ss_family == AF_UNIX) {
+    if (getpeername(fd, (struct sockaddr *)&a, &size) != 0)
+        snprintf(text, bytes, "%s", unknown);
+    else if (a.ss_family == AF_UNIX)
         snprintf(text, bytes, "this machine");
-        return;
-    }
-    if (a.ss_family == AF_INET)
-        inet_ntop(AF_INET, &((struct sockaddr_in *)&a)->sin_addr, host, sizeof host);
+    else if (a.ss_family == AF_INET)
+        inet_ntop(AF_INET, &((struct sockaddr_in *)&a)->sin_addr, text, bytes);
     else
-        inet_ntop(AF_INET6, &((struct sockaddr_in6 *)&a)->sin6_addr, host, sizeof host);
-    snprintf(text, bytes, "%s", host);
+        inet_ntop(AF_INET6, &((struct sockaddr_in6 *)&a)->sin6_addr, text, bytes);
 }
 
 static void reject(struct td_door *d, const struct guest *g, const char *why)
 {
-    char address[80];
-    address_of(g->copy, address, sizeof address);
-    td_reject(&d->peers->rejections, address, "", why, true);
+    td_reject(&d->peers->rejections, g->address, "", why, true);
 }
 
 /* turn_out ends a connection; ZeroMQ notices and closes it. */
@@ -173,6 +173,7 @@ static void admit(struct td_door *d, int fd)
         return;
     }
     *g = (struct guest){.copy = copy, .tcp = tcp, .since_ms = uv_now(&d->peers->loop->uv)};
+    address_of(copy, g->address, sizeof g->address); /* while it lasts */
     g->link = d->last;
     *d->last = g;
     d->last = &g->next;
@@ -270,7 +271,7 @@ static void handle_end(struct td_door *d, int fd)
     if (rejected && g)
         reject(d, g, why);
     else if (rejected) /* it ended before a look at its address */
-        td_reject(&d->peers->rejections, "an unknown address", "", why, true);
+        td_reject(&d->peers->rejections, unknown, "", why, true);
     if (g && g->session)
         end_unopened(&d->peers->peer[g->node], g->session);
     d->failure[0] = '\0';
