@@ -143,16 +143,6 @@ static void show_keys(const struct td_loop *loop, char *text, size_t bytes)
     snprintf(text, bytes, "%s", td_peers_security(loop->peers)->keyed ? "keyed" : word);
 }
 
-/* same returns true if two sets of keys are equal. */
-static bool same(const struct td_security *a, const struct td_security *b)
-{
-    bool good = a->peers == b->peers && memcmp(a->public_key, b->public_key, TD_KEY_BYTES) == 0;
-    for (uint32_t i = 0; good && i < a->peers; i++)
-        good = a->peer[i].node == b->peer[i].node &&
-               memcmp(a->peer[i].key, b->peer[i].key, TD_KEY_BYTES) == 0;
-    return good;
-}
-
 /* show_key_files says whether a reload would change the keys, or why it would fail. */
 static void show_key_files(const struct td_loop *loop, char *text, size_t bytes)
 {
@@ -167,7 +157,7 @@ static void show_key_files(const struct td_loop *loop, char *text, size_t bytes)
         snprintf(text, bytes, "%s", why);
         return;
     }
-    snprintf(text, bytes, "%s", same(&fresh, used) ? "in use" : "changed");
+    snprintf(text, bytes, "%s", td_security_same(&fresh, used) ? "in use" : "changed");
     td_key_wipe(fresh.secret, sizeof fresh.secret);
     td_security_free(&fresh);
 }

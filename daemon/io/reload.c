@@ -17,10 +17,11 @@ static void commit(struct td_config *config, struct td_config *fresh, struct td_
     td_config_adopt(config, fresh, changed, sizeof changed, restart, sizeof restart);
     td_log_level(config->log_level);
     td_clients_observe(clients);
-    if (config->security.keyed && fresh->security.keyed)
-        td_peers_reload(loop->peers, &fresh->security);
-    td_log(TD_LOG_INFO, "reloaded %s: %s%s", config->file, changed[0] ? "changed: " : "no changes",
-           changed);
+    bool keyed = config->security.keyed && fresh->security.keyed;
+    const char *keys = keyed && td_peers_reload(loop->peers, &fresh->security) ? "the keys" : "";
+    td_log(TD_LOG_INFO, "reloaded %s: %s%s%s%s", config->file,
+           changed[0] || *keys ? "changed: " : "no changes", changed,
+           changed[0] && *keys ? ", " : "", keys);
     if (!restart[0])
         return;
     td_log(TD_LOG_WARNING, "these settings of %s need a restart: %s", config->file, restart);

@@ -101,6 +101,8 @@ static void exchange_keys(bool tcp)
     wait_logged(0, "link to node 1 is down");
     barrier_all(g, NODES);
     assert_int_equal(logged(1, "this node has a new one"), 1);
+    wait_count(1, "changed: the keys", 2); /* the list of peers before, and now its own key */
+    assert_int_equal(logged(1, "no changes"), 0);
     assert_int_equal(logged(1, "is down"), 0);
     write_peers("0n2");
     reload_all(); /* the links return with the new key, and the job goes on */

@@ -294,3 +294,12 @@ uint32_t td_security_keys(const struct td_security *s, uint32_t node,
             key[count++] = s->peer[i].key;
     return count;
 }
+
+bool td_security_same(const struct td_security *a, const struct td_security *b)
+{
+    bool good = a->peers == b->peers && memcmp(a->public_key, b->public_key, TD_KEY_BYTES) == 0;
+    for (uint32_t i = 0; good && i < a->peers; i++)
+        good = a->peer[i].node == b->peer[i].node &&
+               memcmp(a->peer[i].key, b->peer[i].key, TD_KEY_BYTES) == 0;
+    return good;
+}

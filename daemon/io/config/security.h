@@ -37,5 +37,7 @@ uint32_t td_security_node(const struct td_security *s, const uint8_t key[TD_KEY_
 /* td_security_keys writes the public keys of a node and returns their number. */
 uint32_t td_security_keys(const struct td_security *s, uint32_t node,
                           const uint8_t *key[TD_NODE_KEYS_MAX]);
+/* td_security_same returns true if the public key of this node and the lists of peers are equal. */
+bool td_security_same(const struct td_security *a, const struct td_security *b);
 
 #endif

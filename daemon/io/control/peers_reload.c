@@ -25,11 +25,12 @@ static void end_revoked(struct td_peer *p)
         td_peer_end(p, why, RETRY_MS);
 }
 
-void td_peers_reload(struct td_peers *peers, struct td_security *fresh)
+bool td_peers_reload(struct td_peers *peers, struct td_security *fresh)
 {
     char digits[TD_KEY_TEXT];
     bool changed =
         memcmp(fresh->public_key, peers->security->public_key, sizeof fresh->public_key) != 0;
+    bool same = td_security_same(fresh, peers->security);
     td_security_free(&peers->reloaded);
     peers->reloaded = *fresh;
     peers->security = &peers->reloaded;
@@ -44,4 +45,5 @@ void td_peers_reload(struct td_peers *peers, struct td_security *fresh)
     td_peers_renew_holders(peers);
     for (uint32_t n = 0; n < peers->loop->config->topology.nodes; n++)
         end_revoked(&peers->peer[n]);
+    return !same;
 }
