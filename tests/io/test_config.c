@@ -561,6 +561,9 @@ static void a_host_that_may_be_two_of_the_list_needs_coordinates(void **state)
         load("[torus]\nshape = 2\n[peers]\nhosts = n0.a,n1\n[security]\ninsecure = yes\n", "n0.b"),
         TD_ERR_INVALID); /* another domain is another machine */
     assert_non_null(strstr(text, "n0.b, is not in the host list"));
+    refused("[torus]\nshape = 2\n[peers]\nendpoints = tcp://10.0.0.1:1,tcp://10.0.0.2:1\n"
+            "listen = tcp://*:1\n[security]\ninsecure = yes\n",
+            "4:", "endpoints does not say which node this machine, ", "set coordinates in [node]");
 }
 
 static void nodes_at_one_place_are_refused(void **state)

@@ -68,7 +68,12 @@ static bool set_node(struct td_config_reader *r, const struct host_list *list)
     if (!text && c->topology.nodes == 1)
         node = 0;
     if (!text && node < 0) {
-        at(r, "peers", "hosts");
+        at(r, "peers", list->endpoints ? "endpoints" : "hosts");
+        if (list->endpoints)
+            return td_config_fail(r,
+                                  "endpoints does not say which node this machine, %s, is: set "
+                                  "coordinates in [node]",
+                                  list->host);
         return td_config_fail(
             r, "this machine, %s, is not in the host list: set coordinates in [node]", list->host);
     }
