@@ -484,6 +484,24 @@ static void strangers_at_the_port_for_packets_wait_while_descriptors_lack(void *
     stop();
 }
 
+/* rename_host writes a name into the configuration of a node, in place of another one's address. */
+static void rename_host(uint32_t node, uint32_t other, const char *name)
+{
+    char path[128], right[64], text[4096];
+    snprintf(path, sizeof path, "%s/c%u", folder, node);
+    snprintf(right, sizeof right, "127.0.0.1:%u\n", base_port + 2 * other);
+    FILE *f = fopen(path, "r+");
+    assert_non_null(f);
+    text[fread(text, 1, sizeof text - 1, f)] = '\0';
+    char *host = strstr(text, right);
+    assert_non_null(host);
+    assert_int_equal(strlen(name), strlen("127.0.0.1"));
+    memcpy(host, name, strlen(name));
+    rewind(f);
+    fputs(text, f);
+    fclose(f);
+}
+
 /* misaddress writes a port into the configuration of a node, for another one or for itself. */
 static void misaddress(uint32_t node, uint32_t other, unsigned wrong)
 {
@@ -544,8 +562,51 @@ static void wrong_port_where_nothing_answers_is_told_as_such(void **state)
     start_daemon(1);
     start_daemon(0);
     wait_logged(0, "node 1: its daemon runs, but nothing answers at this address: correct [peers]");
+    assert_int_equal(logged(0, "its daemon hangs"), 0); /* it has connected */
     close(queued);
     close(fd);
+    stop();
+}
+
+/* No name has two dots together: the look-up fails at once, with or without a server for names. */
+static void a_name_that_cannot_be_resolved_is_told_as_such(void **state)
+{
+    (void)state;
+    wants_tcp = true;
+    prepare(2);
+    for (uint32_t n = 0; n < 2; n++)
+        write_config(n, "");
+    rename_host(0, 1, "no..host1");
+    start_daemon(0);
+    wait_logged(0, "no link to node 1 yet: the name no..host1 cannot be resolved: ");
+    start_daemon(1); /* that it runs changes nothing of that */
+    wait_logged(1, "link to node 0 is established");
+    wait_logged(0, "; correct [peers] here, or add the name to DNS or /etc/hosts");
+    assert_int_equal(logged(0, "its daemon"), 0);
+    stop();
+}
+
+/* A connection that was reset has no address any more when its end is told. */
+static void a_peer_whose_connection_is_reset_is_not_told_as_of_this_machine(void **state)
+{
+    (void)state;
+    static const struct linger reset = {.l_onoff = 1};
+    uint8_t greeting[16];
+    wants_tcp = true;
+    prepare(2);
+    write_config(0, "");
+    start_daemon(0);
+    wait_ready(1);
+    struct sockaddr_in a = {.sin_family = AF_INET,
+                            .sin_port = htons((uint16_t)base_port),
+                            .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&a, sizeof a), 0);
+    assert_true(recv(fd, greeting, sizeof greeting, 0) > 0);
+    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset), 0);
+    close(fd);
+    wait_logged(0, ": the connection ended before its handshake");
+    assert_int_equal(logged(0, "this machine"), 0);
     stop();
 }
 
@@ -686,6 +747,9 @@ int main(void)
                                   clean_up),
         cmocka_unit_test_teardown(wrong_port_of_a_daemon_that_runs_is_told_as_such, clean_up),
         cmocka_unit_test_teardown(wrong_port_where_nothing_answers_is_told_as_such, clean_up),
+        cmocka_unit_test_teardown(a_name_that_cannot_be_resolved_is_told_as_such, clean_up),
+        cmocka_unit_test_teardown(a_peer_whose_connection_is_reset_is_not_told_as_of_this_machine,
+                                  clean_up),
         cmocka_unit_test_teardown(wrong_ports_on_both_ends_are_told_in_time, clean_up),
         cmocka_unit_test_teardown(a_port_that_is_one_too_high_is_told_as_such, clean_up),
         cmocka_unit_test_teardown(a_daemon_that_was_started_again_at_another_port_is_told_as_such,

@@ -102,7 +102,9 @@ static bool answers(const struct report *r, uint32_t node)
 /* advice_for returns what to do about a dead link, by its reason; NULL: it says too little. */
 static const char *advice_for(const char *why)
 {
-    if (strstr(why, "own interface") || strstr(why, "no route to it"))
+    if (strstr(why, "cannot be resolved"))
+        return "correct the name in [peers] here, or add it to DNS or /etc/hosts on that host";
+    if (strstr(why, "interface ") || strstr(why, "no route to it"))
         return "look at ip link and ip route on that host: bring its interface up, or plug in its "
                "cable";
     if (strstr(why, "its daemon runs"))

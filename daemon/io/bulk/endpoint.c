@@ -48,6 +48,12 @@ const char *td_endpoint_path(const char *endpoint)
     return strncmp(endpoint, "ipc://", strlen("ipc://")) == 0 ? endpoint + strlen("ipc://") : NULL;
 }
 
+bool td_endpoint_has_name(const char *endpoint)
+{
+    struct sockaddr_storage address;
+    return strncmp(endpoint, "tcp://", strlen("tcp://")) == 0 && !parse_tcp(endpoint, &address);
+}
+
 int td_endpoint_open(uv_loop_t *uv, const char *endpoint, union td_stream *s,
                      struct sockaddr_storage *address)
 {

@@ -16,6 +16,8 @@ union td_stream {
 
 /* td_endpoint_path returns the path of an ipc:// endpoint, or NULL. */
 const char *td_endpoint_path(const char *endpoint);
+/* td_endpoint_has_name returns true if the address of a tcp:// endpoint is not numeric. */
+bool td_endpoint_has_name(const char *endpoint);
 /* td_endpoint_open creates a socket of the endpoint's kind; `address` receives that of TCP. It
  * returns 0 or libuv's error. */
 int td_endpoint_open(uv_loop_t *uv, const char *endpoint, union td_stream *s,

@@ -50,12 +50,14 @@ struct td_peer {
     uint32_t node;
     bool wanted, up, told_down, told_refused;
     bool told_own;   /* that a fault of this host is the reason */
+    bool told_name;  /* that its name cannot be resolved */
     bool told_still; /* that it has not come up for long */
     bool absent;     /* the last attempt was refused */
     bool goodbye;    /* the daemon of the last link has said goodbye */
     bool steady;     /* always needed: it reconnects within RETRY_MS_MAX */
     struct td_zsocket *dealer, *monitor;
-    struct td_probe *probe; /* why the DEALER has no connection */
+    struct td_probe *probe;   /* why the DEALER has no connection */
+    struct td_probe *look_up; /* of the name of its host, by an attempt that takes long */
     struct td_channel *channel;
     struct td_channel *express; /* carries numbered tree messages, if `express_open` */
     bool express_agreed;        /* the peer accepts an express path */
@@ -73,7 +75,7 @@ struct td_peer {
     struct td_channel *express_in; /* its tree messages arrive on it, too */
     uv_timer_t retry;
     unsigned retry_ms;
-    td_time wanted_at;
+    td_time wanted_at, attempt_at;              /* the latter: when the last attempt began */
     td_time up_at;                              /* when the link came up last; 0: it never was */
     struct td_unacknowledged unacknowledged;    /* encoded tree messages */
     struct td_early_messages early;             /* from the peer */

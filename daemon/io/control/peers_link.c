@@ -2,6 +2,7 @@
 #include "peers_link.h"
 
 #include <errno.h>
+#include <netdb.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,6 +19,7 @@ enum {
     RETRY_MS_MAX = 1000,   /* greatest interval between attempts, for links that are needed */
     RETRY_MS_IDLE = 15000, /* the same for other links, until a message waits for them */
     REFUSED_MS = 5000,     /* interval after a rejected handshake */
+    SLOW_MS = 500,         /* after which an attempt looks for the reason */
     MESSAGES_MAX = 4096,   /* queued messages of a connection */
     BACKLOG = 1024,        /* connections that wait to be accepted */
     KEEPALIVE_S = 20,      /* until the far end of a silent connection is probed */
@@ -29,8 +31,12 @@ enum {
 #define STILL_NS 6000000000u  /* a link that has not come up for so long is a warning */
 
 /* enum absence: what an attempt has shown of the peer's daemon. REFUSED: none is at its endpoint;
- * ELSEWHERE: the one that is connected to this daemon is not. */
-enum absence { NOT_KNOWN, REFUSED, ELSEWHERE };
+ * ELSEWHERE: the one that is connected to this daemon is not; RUNS: it has connected during the
+ * attempt, so that the next one tells whether it is there; NAMELESS: its host is not known. */
+enum absence { NOT_KNOWN, REFUSED, ELSEWHERE, RUNS, NAMELESS };
+
+/* how the sentences about a daemon begin that is connected to this one */
+static const char runs[] = "its daemon runs";
 
 static void end(struct td_peer *p, const char *text, unsigned after_ms, enum absence absence);
 
@@ -111,7 +117,7 @@ static void link_up(struct td_peer *p)
     else
         td_log_rated_with(&p->peers->first_log, p->up_at, TD_LOG_INFO, &about,
                           "link to node %u is established", p->node);
-    p->told_down = p->told_refused = p->told_own = p->goodbye = false;
+    p->told_down = p->told_refused = p->told_own = p->told_name = p->goodbye = false;
     p->incarnation_before = p->incarnation;
     td_loop_feed(p->peers->loop, &(struct td_event){.kind = TD_EVENT_LINK_UP,
                                                     .u.link = {.node = p->node,
@@ -288,19 +294,48 @@ static bool closed_elsewhere(struct td_peer *p)
     return is;
 }
 
-/* unanswered ends an attempt that took its time, or found no way. */
+/* unanswered ends an attempt that took its time, or found no way. A daemon that is connected to
+ * this one neither hangs nor is down. One that connected during the attempt may have started after
+ * the requests to connect were lost. */
 static void unanswered(struct td_peer *p, const char *text)
 {
-    if (is_elsewhere(p, ANSWER_MS)) /* since before this attempt */
+    if (is_elsewhere(p, 0) && p->session_in_at <= p->attempt_at)
         end_elsewhere(p, "its daemon runs, but nothing answers at this address: correct [peers] "
                          "here, or open its port");
+    else if (is_elsewhere(p, 0))
+        end(p,
+            "its daemon runs and has connected to this node, but this address has not answered "
+            "yet: compare [peers] here with its listen",
+            RETRY_MS, RUNS);
     else
         td_peer_end(p, text, 0);
+}
+
+/* nameless ends an attempt because the look-up of the name in the endpoint has failed. */
+static void nameless(struct td_peer *p, const char *why)
+{
+    const char *name = p->peers->loop->config->endpoints[p->node] + strlen("tcp://");
+    char text[600];
+    snprintf(text, sizeof text, "the name %.*s cannot be resolved: %s", (int)strcspn(name, ":"),
+             name, why);
+    end(p, text, 0, NAMELESS);
+}
+
+/* is_of_names returns true if an error of libuv is that of a look-up, and what the system calls it.
+ */
+static bool is_of_names(int error, const char **why)
+{
+    *why = error == UV_EAI_AGAIN    ? gai_strerror(EAI_AGAIN)
+           : error == UV_EAI_FAIL   ? gai_strerror(EAI_FAIL)
+           : error == UV_EAI_NONAME ? gai_strerror(EAI_NONAME)
+                                    : uv_strerror(error);
+    return error <= UV_EAI_ADDRFAMILY && error >= UV_EAI_PROTOCOL;
 }
 
 static void on_probed(void *user, int error)
 {
     struct td_peer *p = user;
+    const char *why = NULL;
     p->probe = NULL;
     if (error == UV_ECONNREFUSED && is_elsewhere(p, 0))
         end_elsewhere(p,
@@ -310,8 +345,10 @@ static void on_probed(void *user, int error)
         end(p, "connection refused", 0, REFUSED);
     else if (error == UV_ENETUNREACH || error == UV_ENETDOWN || error == UV_EADDRNOTAVAIL)
         td_peer_end(p, "this node has no route to it: look at its own interfaces and routes", 0);
+    else if (is_of_names(error, &why))
+        nameless(p, why);
     else if (error)
-        unanswered(p, error == UV_EAI_NONAME ? "no host has this name" : uv_strerror(error));
+        unanswered(p, uv_strerror(error));
     else if (!closed_elsewhere(p))
         td_peer_end(p,
                     p->incarnation_before
@@ -329,6 +366,8 @@ static void find_out(struct td_peer *p)
     if (p->probe)
         return; /* ZeroMQ tells it twice */
     resolve(p, configured, endpoint, sizeof endpoint);
+    td_probe_cancel(p->look_up); /* the probe looks up the name, too */
+    p->look_up = NULL;
     int error = 0;
     p->probe = td_probe_start(&p->peers->loop->uv, endpoint, on_probed, p, &error);
     if (p->probe)
@@ -527,8 +566,9 @@ static void close_connections(struct td_peer *p)
     td_zsocket_close(p->monitor);
     td_channel_close(p->channel);
     td_probe_cancel(p->probe);
+    td_probe_cancel(p->look_up);
     td_peer_close_express(p);
-    p->probe = NULL;
+    p->probe = p->look_up = NULL;
     p->dealer = p->monitor = NULL;
     p->channel = NULL;
     td_peer_drop_delayed(p);
@@ -539,17 +579,40 @@ static void close_connections(struct td_peer *p)
  * network that loses packets cause no event. */
 static void on_silence(uv_timer_t *timer)
 {
-    const struct td_peer *p = timer->data;
-    unanswered(timer->data,
-               p->incarnation_before
-                   ? "no answer: its daemon hangs, its host is down, or the network is cut"
-                   : "no answer: its daemon hangs, its host is down, the network is cut, or "
-                     "its address in [peers] here is wrong");
+    struct td_peer *p = timer->data;
+    if (p->look_up)
+        nameless(p, "no answer to the look-up");
+    else
+        unanswered(p, p->incarnation_before
+                          ? "no answer: its daemon hangs, its host is down, or the network is cut"
+                          : "no answer: its daemon hangs, its host is down, the network is cut, or "
+                            "its address in [peers] here is wrong");
+}
+
+static void on_looked_up(void *user, int error)
+{
+    struct td_peer *p = user;
+    const char *why = NULL;
+    p->look_up = NULL;
+    if (is_of_names(error, &why) && !p->up && !p->incarnation)
+        nameless(p, why);
+}
+
+/* on_slow looks up the name of a host that has not replied at once: ZeroMQ does not tell that this
+ * is the reason. */
+static void on_slow(uv_timer_t *timer)
+{
+    struct td_peer *p = timer->data;
+    struct td_loop *loop = p->peers->loop;
+    uv_timer_start(timer, on_silence, ANSWER_MS - SLOW_MS, 0);
+    if (!p->incarnation && !p->probe)
+        p->look_up = td_probe_name(&loop->uv, loop->config->endpoints[p->node], on_looked_up, p);
 }
 
 void td_peer_connect(struct td_peer *p)
 {
-    uv_timer_start(&p->retry, on_silence, ANSWER_MS, 0);
+    p->attempt_at = td_loop_now();
+    uv_timer_start(&p->retry, on_slow, SLOW_MS, 0);
     if (p->peers->security->keyed && !expected_key(p))
         td_peer_end(p, "[security] peers has no key for it", 0);
     else if (!open_dealer(p))
@@ -572,23 +635,23 @@ void td_peer_hurry(struct td_peer *p)
 
 /* warn_still logs once that a link has not come up for long. The first line about it is usual when
  * daemons start one after the other. */
-static void warn_still(struct td_peer *p, const char *text)
+static void warn_still(struct td_peer *p, const char *text, bool unnamed)
 {
     td_time ns = td_loop_now() - p->wanted_at;
     struct td_log_fields about = about_node(p->node);
     if (p->told_still || ns < STILL_NS)
         return;
     p->told_still = true;
-    td_log_with(TD_LOG_WARNING, &about,
-                "still no link to node %u after %u s: %s (%.100s); start torusd there, or compare "
-                "[peers] here with its listen",
+    td_log_with(TD_LOG_WARNING, &about, "still no link to node %u after %u s: %s (%.100s); %s",
                 p->node, (unsigned)(ns / 1000000000), text,
-                p->peers->loop->config->endpoints[p->node]);
+                p->peers->loop->config->endpoints[p->node],
+                unnamed ? "correct [peers] here, or add the name to DNS or /etc/hosts"
+                        : "start torusd there, or compare [peers] here with its listen");
 }
 
 static void end(struct td_peer *p, const char *text, unsigned after_ms, enum absence absence)
 {
-    bool refused = absence != NOT_KNOWN;
+    bool refused = absence == REFUSED || absence == ELSEWHERE, unnamed = absence == NAMELESS;
     char fault[120];
     bool own = !refused && td_peer_own_fault(p, fault, sizeof fault);
     text = own ? fault : text;
@@ -596,7 +659,8 @@ static void end(struct td_peer *p, const char *text, unsigned after_ms, enum abs
         p->retry_ms = RETRY_MS; /* otherwise it could fail again and again without a pause */
     bool was_up = p->up, other = strncmp(p->text, text, strlen(text)) != 0;
     bool news = p->unacknowledged.first || (refused && (!p->told_refused || other)) ||
-                (p->refusal[0] && other) || own != p->told_own;
+                (p->refusal[0] && other) || own != p->told_own || unnamed != p->told_name ||
+                (absence == RUNS && strncmp(p->text, runs, strlen(runs)) != 0);
     p->up = false;
     p->peers->up -= was_up;
     close_connections(p);
@@ -608,8 +672,8 @@ static void end(struct td_peer *p, const char *text, unsigned after_ms, enum abs
     unsigned most = p->steady ? RETRY_MS_MAX : RETRY_MS_IDLE;
     p->retry_ms = 2 * p->retry_ms > most ? most : 2 * p->retry_ms;
     uv_timer_start(&p->retry, on_retry, ms, 0);
-    if (!p->incarnation_before && !p->refusal[0] && absence != ELSEWHERE)
-        warn_still(p, text);
+    if (!p->incarnation_before && !p->refusal[0] && absence != ELSEWHERE && absence != RUNS)
+        warn_still(p, text, unnamed);
     if (!was_up && !news && p->told_down) /* report it once, and again while messages wait */
         return;
     snprintf(p->text, sizeof p->text, "%s (%.100s)", text,
@@ -625,6 +689,7 @@ static void end(struct td_peer *p, const char *text, unsigned after_ms, enum abs
                           "no link to node %u yet: %s; retrying", p->node, p->text);
     p->told_down = true;
     p->told_own = own;
+    p->told_name = unnamed;
     p->told_refused = p->told_refused || refused;
     td_loop_feed(p->peers->loop,
                  &(struct td_event){.kind = TD_EVENT_LINK_DOWN,

@@ -11,6 +11,7 @@ struct td_probe {
     uv_getaddrinfo_t name;
     union td_stream stream;
     uv_connect_t request;
+    bool only_name;      /* it makes no connection */
     bool connects;       /* the address is known: `stream` is open */
     td_probe_done *done; /* NULL: cancelled, or told */
     void *user;
@@ -63,6 +64,11 @@ static void on_named(uv_getaddrinfo_t *name, int error, struct addrinfo *found)
         free(probe);
         return;
     }
+    if (!error && probe->only_name) {
+        uv_freeaddrinfo(found);
+        finish(probe, 0);
+        return;
+    }
     if (!error)
         error = uv_tcp_init_ex(name->loop, &probe->stream.tcp, (unsigned)found->ai_family);
     if (!error)
@@ -106,6 +112,20 @@ struct td_probe *td_probe_start(uv_loop_t *uv, const char *endpoint, td_probe_do
     if (*error == 0)
         return probe;
     drop(probe);
+    return NULL;
+}
+
+struct td_probe *td_probe_name(uv_loop_t *uv, const char *endpoint, td_probe_done *done, void *user)
+{
+    struct td_probe *probe = td_endpoint_has_name(endpoint) ? calloc(1, sizeof *probe) : NULL;
+    if (!probe)
+        return NULL;
+    probe->done = done;
+    probe->user = user;
+    probe->only_name = true;
+    if (find(uv, probe, endpoint) == 0)
+        return probe;
+    free(probe);
     return NULL;
 }
 

@@ -18,6 +18,10 @@ typedef void td_probe_done(void *user, int error);
  * ignored. */
 struct td_probe *td_probe_start(uv_loop_t *uv, const char *endpoint, td_probe_done *done,
                                 void *user, int *error);
+/* td_probe_name looks up the name in tcp://NAME:PORT, and makes no connection. It returns NULL if
+ * the endpoint has no name, or the look-up cannot begin. */
+struct td_probe *td_probe_name(uv_loop_t *uv, const char *endpoint, td_probe_done *done,
+                               void *user);
 void td_probe_cancel(struct td_probe *probe);
 
 #endif
