@@ -110,6 +110,7 @@ struct td_message_heartbeat {
     struct td_bitmap up; /* the nodes that the sender knows to be up */
     /* the nodes that are not up, and whose last daemon has said goodbye; no set: none */
     struct td_bitmap stopped;
+    uint64_t sent; /* numbered messages of its session so far; 0: none, or it does not say */
 };
 
 /* Node > registry: a process of the sender asks to join a job. With an instance in the envelope it

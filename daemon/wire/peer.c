@@ -15,10 +15,12 @@ static void td_wire_put_heartbeat(const struct td_message_heartbeat *f, struct t
     Torus__Peer__Heartbeat *m = &form->heartbeat;
     m->up = td_wire_put_bitmap(&f->up);
     m->stopped = td_wire_put_bitmap(&f->stopped);
+    m->sent = f->sent;
 }
 
 static bool td_wire_get_heartbeat(const Torus__Peer__Heartbeat *m, struct td_message_heartbeat *f)
 {
+    f->sent = m->sent;
     return td_wire_get_bitmap(&m->up, TD_NODES_MAX / 8, &f->up) &&
            td_wire_get_bitmap(&m->stopped, TD_NODES_MAX / 8, &f->stopped);
 }

@@ -616,6 +616,45 @@ static void silences_and_ranks_keep_their_own_rows(void **state)
     node_end();
 }
 
+/* hear_more hears heartbeats of node 2 which tell that it has sent a message that has not come. */
+static void hear_more(uint64_t ns)
+{
+    const struct td_link *link = &node.core->link[2];
+    struct td_message m = {.kind = TD_MESSAGE_HEARTBEAT, .session = link->session_in};
+    m.u.heartbeat.sent = link->tree_received + 1;
+    for (td_time until = node.core->now + ns; node.core->now < until;) {
+        node_hear(2, SECOND / 5);
+        node_step(&(struct td_event){.kind = TD_EVENT_TREE_MESSAGE,
+                                     .u.tree = {.node = 2, .message = &m}});
+    }
+}
+
+/* Heartbeats have a connection of their own, and may be heard again before earlier messages. */
+static void a_silence_lasts_until_the_messages_come_that_a_heartbeat_tells_of(void **state)
+{
+    (void)state;
+    for (int tells = 0; tells < 2; tells++) {
+        begin(0);
+        node_call(c, -1);
+        arrive(1);
+        node_hear(2, 5 * SECOND);
+        if (tells)
+            hear_more(2 * SECOND);
+        else /* all has come: the rank itself is late */
+            node_hear(6, 2 * SECOND);
+        arrive(2);
+        if (tells) {
+            assert_null(row(2, 0));
+            expect_about(row(2, 2 + 1)->ns, 7 * SECOND);
+            expect_about(silences(2)->ns, 7 * SECOND);
+        } else {
+            expect_about(row(2, 0)->ns, 7 * SECOND);
+            assert_null(row(2, 2 + 1));
+        }
+        node_end();
+    }
+}
+
 /* link_up makes node 0 of three, which depends on no other node, and a connection to one of them.
  */
 static void link_up(uint32_t node_up)
@@ -692,6 +731,7 @@ int main(void)
         cmocka_unit_test(the_loss_of_a_node_tells_of_its_silence),
         cmocka_unit_test(users_that_come_and_go_do_not_end_the_silence_of_a_neighbour),
         cmocka_unit_test(a_node_that_was_never_heard_stays_mute_with_new_users),
+        cmocka_unit_test(a_silence_lasts_until_the_messages_come_that_a_heartbeat_tells_of),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,7 +52,8 @@
     }
 
 static const struct field of_heartbeat[] = {BITMAP(heartbeat, up, TD_NODES_MAX / 8),
-                                            BITMAP(heartbeat, stopped, TD_NODES_MAX / 8)};
+                                            BITMAP(heartbeat, stopped, TD_NODES_MAX / 8),
+                                            F(heartbeat, sent)};
 static const struct field of_join[] = {
     F(join, token),
     F(join, uid),

@@ -59,7 +59,7 @@ static bool collect_stopped(struct td_core *core, uint32_t except, const uint8_t
 
 static void beat(struct td_core *core, struct td_link *link)
 {
-    struct td_message m = {.kind = TD_MESSAGE_HEARTBEAT};
+    struct td_message m = {.kind = TD_MESSAGE_HEARTBEAT, .u.heartbeat.sent = link->tree_sent};
     uint32_t bytes = td_bit_bytes(core->options.topology.nodes);
     uint8_t *bits = link->neighbour ? td_core_pad(core, 2 * bytes) : NULL;
     if (bits) {

@@ -167,8 +167,17 @@ void td_silence_hear_up(struct td_core *core, struct td_link *link)
     core->silences[link->node].mute = true;
 }
 
+/* lacks returns true if a heartbeat has overtaken messages of its node, on another connection. */
+static bool lacks(const struct td_link *link, const struct td_message *m)
+{
+    return m->kind == TD_MESSAGE_HEARTBEAT && m->session == link->session_in &&
+           m->u.heartbeat.sent > link->tree_received;
+}
+
 void td_silence_deliver(struct td_core *core, struct td_link *link, const struct td_message *m)
 {
+    if (lacks(link, m))
+        return;
     /* Heartbeats have no turn. With the link down here, the node gets no reply and may wait. */
     if (m->number || td_link_is_up(link))
         core->silences[link->node].lasts = false;

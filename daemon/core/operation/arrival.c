@@ -548,9 +548,9 @@ void td_arrival_told(const struct td_core *core, struct td_operation *o,
     o->silent_ns = verdict->silent_ns;
 }
 
-/* waited fills in a charge: how long the local ranks have waited, without the rank `except`, and
- * what part of that was in a silence of silent_ns that ends now. It returns true if that one is a
- * local rank. */
+/* waited fills in a charge: how long the local ranks have waited in a silence of silent_ns that
+ * ends now, and otherwise, without the rank `except`. It returns true if that one is a local rank.
+ */
 static bool waited(const struct td_core *core, const struct td_operation *o, uint32_t except,
                    uint64_t silent_ns, struct td_charge *charge)
 {
@@ -559,19 +559,21 @@ static bool waited(const struct td_core *core, const struct td_operation *o, uin
     *charge = (struct td_charge){
         .at = core->now, .operation = td_operation_number(o), .silence_ns = silent_ns};
     for (uint32_t i = 0; i < c->ranks; i++) {
-        if (c->seat[i].rank == except)
-            is_local = true;
-        else if (o->arrival[i].state == TD_ARRIVAL_WAITING) {
-            uint64_t ns = core->now - o->arrival[i].at, silent = ns < silent_ns ? ns : silent_ns;
-            charge->silent_ns += silent;
-            charge->silent_ranks += silent > 0;
-            if (silent > charge->silent_longest_ns)
-                charge->silent_longest_ns = silent;
-            ns -= silent;
-            charge->ns += ns;
-            if (ns > charge->longest_ns)
-                charge->longest_ns = ns;
-        }
+        bool is_except = c->seat[i].rank == except;
+        is_local = is_local || is_except;
+        if (o->arrival[i].state != TD_ARRIVAL_WAITING)
+            continue;
+        uint64_t ns = core->now - o->arrival[i].at, silent = ns < silent_ns ? ns : silent_ns;
+        charge->silent_ns += silent;
+        charge->silent_ranks += silent > 0;
+        if (silent > charge->silent_longest_ns)
+            charge->silent_longest_ns = silent;
+        if (is_except)
+            continue;
+        ns -= silent;
+        charge->ns += ns;
+        if (ns > charge->longest_ns)
+            charge->longest_ns = ns;
     }
     return is_local;
 }
