@@ -555,13 +555,13 @@ static bool waited(const struct td_core *core, const struct td_operation *o, uin
                    uint64_t silent_ns, struct td_charge *charge)
 {
     const struct td_communicator *c = o->communicator;
-    bool is_local = false;
+    bool is_local = false, here = o->silent_node == core->node + 1; /* that rank was late, too */
     *charge = (struct td_charge){
         .at = core->now, .operation = td_operation_number(o), .silence_ns = silent_ns};
     for (uint32_t i = 0; i < c->ranks; i++) {
         bool is_except = c->seat[i].rank == except;
         is_local = is_local || is_except;
-        if (o->arrival[i].state != TD_ARRIVAL_WAITING)
+        if (o->arrival[i].state != TD_ARRIVAL_WAITING || (is_except && here))
             continue;
         uint64_t ns = core->now - o->arrival[i].at, silent = ns < silent_ns ? ns : silent_ns;
         charge->silent_ns += silent;
