@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/timex.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -60,6 +61,16 @@ static void show_clock(const struct td_loop *loop, char *text, size_t bytes)
     (void)loop;
     clock_gettime(CLOCK_REALTIME, &now);
     snprintf(text, bytes, "%lld", (long long)now.tv_sec * 1000000000 + now.tv_nsec);
+}
+
+/* show_clock_state writes whether a time service keeps the clock; nothing if the kernel does not
+ * say. */
+static void show_clock_state(const struct td_loop *loop, char *text, size_t bytes)
+{
+    struct timex t = {.modes = 0}; /* it only reads */
+    (void)loop;
+    if (adjtimex(&t) >= 0)
+        snprintf(text, bytes, "%s", t.status & STA_UNSYNC ? "not synchronised" : "synchronised");
 }
 
 static void show_limit(int resource, char *text, size_t bytes)
@@ -174,6 +185,7 @@ static const struct {
     {"pid", "", show_process},
     {"age", "ns", show_age},
     {"clock", "ns", show_clock},
+    {"clock_state", "", show_clock_state},
     {"memlock", "bytes", show_memlock},
     {"files", "", show_files},
     {"files_needed", "", show_files_needed},

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands of torusctl that show the whole machine: jobs, groups, links, topology, ping, doctor, config."""
+import ctypes
 import json
 import os
 import re
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -163,6 +165,11 @@ class Machine(unittest.TestCase):
         self.assertEqual(found["findings"], [])
         self.assertEqual([n["node"] for n in found["nodes"]], list(range(6)))
         self.assertEqual({n["keys"] for n in found["nodes"]}, {"keyed"})
+        clock = {0x40: "not synchronised", 0: "synchronised"}  # STA_UNSYNC
+        timex = ctypes.create_string_buffer(512)  # struct timex; 0: it only reads
+        known = ctypes.CDLL(None).adjtimex(timex) >= 0
+        state = clock[struct.unpack_from("i", timex, 40)[0] & 0x40] if known else ""
+        self.assertEqual([n["clock_state"] for n in found["nodes"]], [state] * 6)
         self.assertGreater(int(found["nodes"][3]["age_ns"]), 0)
         self.assertIn("6 nodes: ports, keys, clocks, MTU, limits and versions are in order",
                       self.ask("doctor"))

@@ -7,6 +7,7 @@
 #include <sys/timex.h>
 #include <time.h>
 
+#include "clocks.h"
 #include "collect.h"
 #include "daemon_program.h"
 #include "facts.h"
@@ -258,13 +259,36 @@ static bool has_hosts(const struct report *r)
     return false;
 }
 
+/* is_unsynchronised returns true if no time service keeps the clock of a node. Where the daemon of
+ * this node does not know, this process asks the kernel. */
+static bool is_unsynchronised(const struct report *r, uint32_t node)
+{
+    struct timex t = {.modes = 0}; /* it only reads */
+    const char *state = fact(r, node, "clock_state");
+    if (!*state && node == torus_node(r->m->c))
+        return adjtimex(&t) >= 0 && (t.status & STA_UNSYNC);
+    return strcmp(state, "not synchronised") == 0;
+}
+
+static void check_synchronisation(struct report *r)
+{
+    char text[200];
+    json_t *nodes = json_array();
+    bool several = has_hosts(r);
+    for (uint32_t n = 0; several && n < r->m->nodes; n++)
+        if (answers(r, n) && is_unsynchronised(r, n))
+            json_array_append_new(nodes, json_integer(n));
+    size_t count = json_array_size(nodes);
+    ins_clocks_text(text, sizeof text, nodes);
+    if (count)
+        find(r, "clocks", count == 1 ? json_integer_value(json_array_get(nodes, 0)) : -1,
+             "run an NTP service (chrony or systemd-timesyncd) there", "%s", text);
+    json_decref(nodes);
+}
+
 /* check_here looks at what only this process sees. */
 static void check_here(struct report *r)
 {
-    struct timex t = {.modes = 0}; /* it only reads */
-    if (adjtimex(&t) >= 0 && (t.status & STA_UNSYNC) && has_hosts(r))
-        find(r, "clocks", torus_node(r->m->c), "run an NTP service (chrony or systemd-timesyncd)",
-             "the kernel's clock of this node is not synchronised");
     if (strcmp(fact(r, torus_node(r->m->c), "version"), TORUS_VERSION) != 0)
         find(r, "versions", torus_node(r->m->c), "restart torusd, or install the same release",
              "this torusctl is of release %s, the daemon of %s", TORUS_VERSION,
@@ -335,6 +359,7 @@ static void examine(struct report *r, int64_t begin_ns, int64_t end_ns)
         check_version(r, n, here);
         check_mtu(r, n, here);
     }
+    check_synchronisation(r);
     check_here(r);
 }
 
