@@ -36,8 +36,8 @@ bool td_silence_print_why(const struct td_core *core, uint32_t node, char *text,
 void td_silence_hear(struct td_core *core, struct td_link *link);
 void td_silence_hear_up(struct td_core *core, struct td_link *link);
 /* td_silence_deliver notes that a tree message of a node is taken whose turn it is: what the node
- * sent before, in a silence, has come, unless a heartbeat tells of more. td_silence_asked notes that
- * a node asks where its session goes on: it keeps back what it has to send until it knows. */
+ * sent before, in a silence, has come, unless a heartbeat tells of more. td_silence_asked notes
+ * that a node asks where its session goes on: it keeps back what it has to send until it knows. */
 void td_silence_deliver(struct td_core *core, struct td_link *link, const struct td_message *m);
 void td_silence_asked(struct td_core *core, struct td_link *link);
 /* td_silence_delay returns for how long, until now, a silence of a node that has just ended has
