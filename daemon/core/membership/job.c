@@ -332,9 +332,9 @@ static bool refuse(struct td_core *core, struct td_task *task)
                  j->refused == TD_ERR_NO_MEMORY
                      ? "the daemon has no memory left for the job: raise [limits] memory"
                      : td_core_format(core,
-                                      "job %s lost %s while its ranks were joining: start the job "
-                                      "again",
-                                      j->name, td_core_node_name(core, core->node)));
+                                      "messages were lost while job %s formed, and its ranks are "
+                                      "not known here: start the job again",
+                                      j->name));
     }
     return true;
 }
