@@ -683,6 +683,28 @@ static void of_two_that_have_given_each_other_up_the_lower_one_gives_in(void **s
     node_end();
 }
 
+/* Seed 9516458 of the swarm: the membership of a job got lost, and nothing here needed the node
+ * when its daemon spoke for the first time, since the rank of this node had left the job. */
+static void what_was_sent_for_a_daemon_is_kept_although_nothing_here_needs_it(void **state)
+{
+    (void)state;
+    for (int another = 0; another < 3; another++) { /* 2: groups with several daemons */
+        far_begin_relayed();
+        td_session_expect(node.core, DISTANT, DAEMON);
+        if (another == 2)
+            td_session_expect(node.core, DISTANT, ANOTHER);
+        far_say();
+        far.incarnation = another == 1 ? ANOTHER : DAEMON;
+        far_resume(0, 0, 0, true);
+        assert_int_equal(far.link->tree_acknowledged, another ? 1 : 0);
+        if (!another) {
+            far_resume(far.link->session, 0, 0, false);
+            assert_int_equal(node.repeats.number, 1);
+        }
+        node_end();
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -721,6 +743,7 @@ int main(void)
         cmocka_unit_test(
             losses_that_others_have_reported_are_forgotten_when_a_node_beyond_them_is_heard),
         cmocka_unit_test(of_two_that_have_given_each_other_up_the_lower_one_gives_in),
+        cmocka_unit_test(what_was_sent_for_a_daemon_is_kept_although_nothing_here_needs_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -233,6 +233,7 @@ static void renew(struct td_core *core, struct td_link *link)
     lane->sent = lane->acknowledged = lane->freed_there = 0;
     lane->messages += link->tree_sent;
     link->tree_sent = link->tree_acknowledged = 0;
+    lane->meant = 0;
     end_in(core, link);
 }
 
@@ -245,6 +246,7 @@ static bool drop_sent(struct td_core *core, struct td_link *link, uint64_t incar
         return false;
     forget_tree(core, link, UINT64_MAX);
     link->tree_acknowledged = link->tree_sent;
+    link->lane->meant = 0;
     return true;
 }
 
@@ -377,6 +379,14 @@ static bool is_earlier(const struct td_link *link, const struct td_message *m)
     return known % 2 == 0 && known < m->session - first;
 }
 
+/* is_meant returns true if all groups that the messages may be of, which have not been
+ * acknowledged, have formed with the daemon that sends this RESUME. They may be over here, and
+ * nothing need it. */
+static bool is_meant(const struct td_link *link, const struct td_message *m)
+{
+    return link->lane->meant == (uint32_t)m->u.resume.incarnation;
+}
+
 /* is_another returns true if a RESUME of a session that is new here comes from another daemon than
  * what this node has sent was for, or perhaps was for. */
 static bool is_another(const struct td_link *link, const struct td_message *m)
@@ -386,7 +396,7 @@ static bool is_another(const struct td_link *link, const struct td_message *m)
     if (link->daemon)
         return link->daemon != (uint32_t)m->u.resume.incarnation;
     /* this one has received nothing: what was sent may have been for one that never answered */
-    return link->relayed && m->received == 0 && link->tree_sent > 0;
+    return link->relayed && m->received == 0 && link->tree_sent > 0 && !is_meant(link, m);
 }
 
 /* change_session takes a RESUME of a session that is new here. */
@@ -408,7 +418,7 @@ static void take_incarnation(struct td_core *core, struct td_link *link, const s
 {
     uint64_t incarnation = m->u.resume.incarnation;
     bool unanswered = link->relayed && !link->daemon && m->received == 0 &&
-                      link->tree_sent > link->tree_acknowledged;
+                      link->tree_sent > link->tree_acknowledged && !is_meant(link, m);
     /* it has spoken first, and what was sent may have been for one that never answered */
     if (unanswered && drop_sent(core, link, incarnation)) {
         td_session_transition(link, TD_SESSION_RESET);
@@ -566,6 +576,8 @@ void td_session_expect(struct td_core *core, uint32_t node, uint32_t daemon)
     struct td_link *link = &core->link[node];
     if (node == core->node || (link->daemon && link->daemon == daemon))
         return;
+    if (!link->daemon && daemon)
+        link->lane->meant = !link->lane->meant || link->lane->meant == daemon ? daemon : UINT32_MAX;
     if (link->daemon)
         td_session_ask(core, link); /* one of the two has ended */
     if (link->relayed || td_link_is_up(link))
