@@ -101,8 +101,10 @@ struct td_core {
 
     /* The state of modules, declared in their headers. Outside of their folders only core.c and
      * inspect.c look into it. */
-    struct td_health *health;             /* net/health.h */
-    struct td_silence *silences;          /* [nodes] (net/silence.h) */
+    struct td_health *health;    /* net/health.h */
+    struct td_silence *silences; /* [nodes] (net/silence.h) */
+    uint32_t *meant; /* [nodes] session.c: the daemon with which groups have formed while none was
+                        known; 0: none has, UINT32_MAX: groups with several */
     struct td_goodbyes *goodbyes;         /* net/goodbye.h */
     struct td_accounts *accounts;         /* membership/account.h */
     struct td_clients *clients;           /* membership/client.h */

@@ -428,6 +428,8 @@ void td_communicator_notice(struct td_core *core, uint32_t from, const struct td
         leave_out(core, c);
         return;
     }
+    if (m->u.node_lost.node >= core->options.topology.nodes)
+        return;
     c->notice_all = m->u.node_lost.notify_all;
     struct td_message_node_lost loss = m->u.node_lost;
     loss.is_proven = loss.is_proven || from == loss.node;

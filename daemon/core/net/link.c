@@ -35,7 +35,8 @@ bool td_link_init(struct td_core *core)
     const struct td_topology *t = &core->options.topology;
     struct td_lane *empty = new_lane(core);
     core->silences = td_arena_alloc(core->arena, t->nodes * sizeof *core->silences);
-    bool good = empty != NULL && core->silences != NULL;
+    core->meant = td_arena_alloc(core->arena, t->nodes * sizeof *core->meant);
+    bool good = empty != NULL && core->silences != NULL && core->meant != NULL;
     for (uint32_t n = 0; good && n < t->nodes; n++) {
         struct td_link *link = &core->link[n];
         *link = (struct td_link){.node = (uint16_t)n,

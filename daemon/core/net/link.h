@@ -51,9 +51,7 @@ struct td_lane {
     uint64_t freed, freed_there; /* direct: cumulative freed counts, here and at the far end */
     uint64_t received_told, freed_told; /* direct: the counts as last sent */
     struct td_shares queue;             /* direct: messages that wait for credits, by job */
-    bool expected;  /* a group has formed with a daemon there that was not up here yet */
-    uint32_t meant; /* the daemon with which groups have formed while none was known; 0: none has,
-                       UINT32_MAX: groups with several */
+    bool expected; /* a group has formed with a daemon there that was not up here yet */
     /* for people, of all sessions: packets sent, their payload, and packets sent again */
     uint64_t packets, bytes, repeated;
     uint64_t messages;   /* tree messages of the sessions before this one */

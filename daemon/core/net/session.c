@@ -233,7 +233,7 @@ static void renew(struct td_core *core, struct td_link *link)
     lane->sent = lane->acknowledged = lane->freed_there = 0;
     lane->messages += link->tree_sent;
     link->tree_sent = link->tree_acknowledged = 0;
-    lane->meant = 0;
+    core->meant[link->node] = 0;
     end_in(core, link);
 }
 
@@ -246,7 +246,7 @@ static bool drop_sent(struct td_core *core, struct td_link *link, uint64_t incar
         return false;
     forget_tree(core, link, UINT64_MAX);
     link->tree_acknowledged = link->tree_sent;
-    link->lane->meant = 0;
+    core->meant[link->node] = 0;
     return true;
 }
 
@@ -382,21 +382,23 @@ static bool is_earlier(const struct td_link *link, const struct td_message *m)
 /* is_meant returns true if all groups that the messages may be of, which have not been
  * acknowledged, have formed with the daemon that sends this RESUME. They may be over here, and
  * nothing need it. */
-static bool is_meant(const struct td_link *link, const struct td_message *m)
+static bool is_meant(const struct td_core *core, const struct td_link *link,
+                     const struct td_message *m)
 {
-    return link->lane->meant == (uint32_t)m->u.resume.incarnation;
+    return core->meant[link->node] == (uint32_t)m->u.resume.incarnation;
 }
 
 /* is_another returns true if a RESUME of a session that is new here comes from another daemon than
  * what this node has sent was for, or perhaps was for. */
-static bool is_another(const struct td_link *link, const struct td_message *m)
+static bool is_another(const struct td_core *core, const struct td_link *link,
+                       const struct td_message *m)
 {
     if (link->session_in)
         return !is_earlier(link, m);
     if (link->daemon)
         return link->daemon != (uint32_t)m->u.resume.incarnation;
     /* this one has received nothing: what was sent may have been for one that never answered */
-    return link->relayed && m->received == 0 && link->tree_sent > 0 && !is_meant(link, m);
+    return link->relayed && m->received == 0 && link->tree_sent > 0 && !is_meant(core, link, m);
 }
 
 /* change_session takes a RESUME of a session that is new here. */
@@ -405,7 +407,7 @@ static void change_session(struct td_core *core, struct td_link *link, const str
     /* by the daemon of that session; unless the daemon knows ours, and goes on in it */
     bool unanswered = link->relayed && link->tree_sent > 0 && m->counts_session != link->session;
     bool given_up = m->u.resume.given_up == link->session;
-    if (!given_up && is_another(link, m))
+    if (!given_up && is_another(core, link, m))
         lose_daemon(core, link, m->u.resume.incarnation);
     else if (given_up || (link->session_in && (unanswered || !untouched(link))))
         lose(core, link, "its daemon has ended the session");
@@ -418,7 +420,7 @@ static void take_incarnation(struct td_core *core, struct td_link *link, const s
 {
     uint64_t incarnation = m->u.resume.incarnation;
     bool unanswered = link->relayed && !link->daemon && m->received == 0 &&
-                      link->tree_sent > link->tree_acknowledged && !is_meant(link, m);
+                      link->tree_sent > link->tree_acknowledged && !is_meant(core, link, m);
     /* it has spoken first, and what was sent may have been for one that never answered */
     if (unanswered && drop_sent(core, link, incarnation)) {
         td_session_transition(link, TD_SESSION_RESET);
@@ -577,7 +579,7 @@ void td_session_expect(struct td_core *core, uint32_t node, uint32_t daemon)
     if (node == core->node || (link->daemon && link->daemon == daemon))
         return;
     if (!link->daemon && daemon)
-        link->lane->meant = !link->lane->meant || link->lane->meant == daemon ? daemon : UINT32_MAX;
+        core->meant[node] = !core->meant[node] || core->meant[node] == daemon ? daemon : UINT32_MAX;
     if (link->daemon)
         td_session_ask(core, link); /* one of the two has ended */
     if (link->relayed || td_link_is_up(link))
