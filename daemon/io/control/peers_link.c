@@ -325,11 +325,13 @@ static void nameless(struct td_peer *p, const char *why)
  */
 static bool is_of_names(int error, const char **why)
 {
+    if (error > UV_EAI_ADDRFAMILY || error < UV_EAI_PROTOCOL)
+        return false; /* uv_strerror would allocate a text for 0, and nobody frees it */
     *why = error == UV_EAI_AGAIN    ? gai_strerror(EAI_AGAIN)
            : error == UV_EAI_FAIL   ? gai_strerror(EAI_FAIL)
            : error == UV_EAI_NONAME ? gai_strerror(EAI_NONAME)
                                     : uv_strerror(error);
-    return error <= UV_EAI_ADDRFAMILY && error >= UV_EAI_PROTOCOL;
+    return true;
 }
 
 static void on_probed(void *user, int error)
