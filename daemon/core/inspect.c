@@ -2,7 +2,6 @@
 #include "inspect.h"
 
 #include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "core/membership/communicator.h"
@@ -503,24 +502,18 @@ static void list_waits(struct td_page *p)
 
 static void side_row(struct td_page *p, const struct td_waits_job *j, const struct td_waits_side *s)
 {
-    enum { RANKS_BYTES = 8 * TD_WAITS_SIDE_RANKS, UNIT_BYTES = 40 };
-    struct td_status_row *row = td_page_row(p, TD_ROW_FACT);
-    char *call = row ? td_core_pad(p->core, TD_CALL_TEXT_MAX) : NULL,
-         *ranks = call ? td_core_pad(p->core, RANKS_BYTES) : NULL,
-         *unit = ranks ? td_core_pad(p->core, UNIT_BYTES) : NULL;
-    int length = 0;
+    struct td_status_row *row = td_page_row(p, TD_ROW_SIDE);
+    char *call = row ? td_core_pad(p->core, TD_CALL_TEXT_MAX) : NULL;
     if (!row)
         return;
-    row->u.fact = (struct td_row_fact){.name = "", .value = "", .unit = ""};
-    if (!unit)
-        return;
-    td_call_print(&s->call, call, TD_CALL_TEXT_MAX);
-    ranks[0] = '\0';
-    for (uint32_t i = 0; i < s->ranks && i < TD_WAITS_SIDE_RANKS; i++)
-        length += snprintf(ranks + length, (size_t)(RANKS_BYTES - length), "%s%u", i ? " " : "",
-                           s->rank[i]);
-    snprintf(unit, UNIT_BYTES, "%llx %u", (unsigned long long)j->world, s->ranks);
-    row->u.fact = (struct td_row_fact){.name = call, .value = ranks, .unit = unit};
+    if (call)
+        td_call_print(&s->call, call, TD_CALL_TEXT_MAX);
+    row->u.side =
+        (struct td_row_side){.instance = j->world,
+                             .call = call ? call : "?",
+                             .count = s->ranks,
+                             .ranks = s->ranks < TD_SIDE_RANKS_MAX ? s->ranks : TD_SIDE_RANKS_MAX};
+    memcpy(row->u.side.rank, s->rank, row->u.side.ranks * sizeof *s->rank);
 }
 
 static void list_sides(struct td_page *p)

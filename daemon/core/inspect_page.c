@@ -8,7 +8,7 @@
 /* row_bytes returns how many bytes a row takes at most, encoded. */
 static uint32_t row_bytes(const struct td_status_row *row)
 {
-    enum { PLAIN = 260, ABSENT = 100 };
+    enum { PLAIN = 260, ABSENT = 100, RANK = 5 };
     size_t text = 0;
     if (row->kind == TD_ROW_PEER)
         text = strlen(row->u.peer.endpoint) + strlen(row->u.peer.error);
@@ -30,6 +30,8 @@ static uint32_t row_bytes(const struct td_status_row *row)
                row->u.group.nodes.bytes;
     else if (row->kind == TD_ROW_FACT)
         text = strlen(row->u.fact.name) + strlen(row->u.fact.value) + strlen(row->u.fact.unit);
+    else if (row->kind == TD_ROW_SIDE)
+        text = strlen(row->u.side.call) + row->u.side.ranks * RANK;
     return PLAIN + (uint32_t)text;
 }
 

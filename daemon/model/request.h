@@ -143,10 +143,7 @@ enum td_status_section {
     TD_STATUS_HOST,       /* what the daemon runs on, for torusctl doctor: FACTs of the driver */
     TD_STATUS_TRACE = 16, /* of the flight recorder: TRACEs */
     TD_STATUS_CLOCK,      /* one TRACE with one event, TD_TRACE_CLOCK */
-    /* the calls of this node's ranks where those of a job differed: FACTs. name: the call; value:
-     * ranks of the job, with spaces between; unit: the instance of the job in hexadecimal, and how
-     * many ranks there are */
-    TD_STATUS_SIDES,
+    TD_STATUS_SIDES,      /* who called what, where the calls of a job differed: SIDEs */
 };
 
 /* Numbers of a router: */
@@ -221,6 +218,7 @@ enum td_row_kind {
     TD_ROW_GROUP,
     TD_ROW_FACT,
     TD_ROW_TRACE,
+    TD_ROW_SIDE,
 };
 
 struct td_row_node {
@@ -394,6 +392,16 @@ struct td_row_trace {
     const uint64_t *number; /* [events][TD_TRACE_NUMBERS] (td_trace_unpack) */
 };
 
+/* struct td_row_side: a call that ranks of this node made where others made another one. */
+enum { TD_SIDE_RANKS_MAX = 32 };
+struct td_row_side {
+    uint64_t instance; /* of the job */
+    const char *call;
+    uint32_t count;                   /* ranks of this node that made it */
+    uint32_t ranks;                   /* the first of them, in the job: */
+    uint32_t rank[TD_SIDE_RANKS_MAX]; /* [ranks] */
+};
+
 /* struct td_status_row: one line of a section. */
 struct td_status_row {
     enum td_row_kind kind;
@@ -412,6 +420,7 @@ struct td_status_row {
         struct td_row_group group;
         struct td_row_fact fact;
         struct td_row_trace trace;
+        struct td_row_side side;
     } u;
 };
 

@@ -138,6 +138,15 @@ static void put_group(const struct td_row_group *r, Torus__Client__RowGroup *m)
     m->nodes = td_wire_put_bitmap(&r->nodes);
 }
 
+static void put_side(const struct td_row_side *r, Torus__Client__RowSide *m)
+{
+    m->instance = r->instance;
+    m->call = td_wire_string(r->call);
+    m->count = r->count;
+    m->n_rank = r->ranks;
+    m->rank = (uint32_t *)(uintptr_t)r->rank; /* protobuf-c does not change it */
+}
+
 static void put_fact(const struct td_row_fact *r, Torus__Client__RowFact *m)
 {
     m->name = td_wire_string(r->name);
@@ -258,6 +267,10 @@ void td_wire_put_row(const struct td_status_row *row, struct td_wire_row *to)
         to->body.trace.text = td_wire_string(row->u.trace.text);
         to->body.trace.n_number = (size_t)row->u.trace.events * TD_TRACE_NUMBERS;
         to->body.trace.number = numbers(row->u.trace.number);
+        return;
+    case TD_ROW_SIDE:
+        PUT(SIDE, side);
+        put_side(&row->u.side, &to->body.side);
         return;
     }
 }
@@ -421,6 +434,16 @@ static bool get_router(const Torus__Client__RowRouter *m, struct td_row_router *
            get_numbers(m->number, m->n_number, m->n_number, r->number);
 }
 
+static bool get_side(const Torus__Client__RowSide *m, struct td_row_side *r)
+{
+    *r = (struct td_row_side){
+        .instance = m->instance, .call = m->call, .count = m->count, .ranks = (uint32_t)m->n_rank};
+    if (m->n_rank > TD_SIDE_RANKS_MAX || m->n_rank > m->count)
+        return false;
+    memcpy(r->rank, m->rank, m->n_rank * sizeof *r->rank);
+    return true;
+}
+
 bool td_wire_get_row(const Torus__Client__Row *m, struct td_wire_memory *memory,
                      struct td_status_row *row)
 {
@@ -498,6 +521,9 @@ bool td_wire_get_row(const Torus__Client__Row *m, struct td_wire_memory *memory,
                                   .number = m->trace->number};
         return m->trace->n_number <= (size_t)TD_TRACE_EVENTS_MAX * TD_TRACE_NUMBERS &&
                m->trace->n_number % TD_TRACE_NUMBERS == 0;
+    case TORUS__CLIENT__ROW__BODY_SIDE:
+        row->kind = TD_ROW_SIDE;
+        return get_side(m->side, &row->u.side);
     case TORUS__CLIENT__ROW__BODY__NOT_SET:
     case _TORUS__CLIENT__ROW__BODY__CASE_IS_INT_SIZE:
         break;

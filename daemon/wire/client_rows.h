@@ -25,6 +25,7 @@ struct td_wire_row {
         Torus__Client__RowGroup group;
         Torus__Client__RowFact fact;
         Torus__Client__RowTrace trace;
+        Torus__Client__RowSide side;
     } body;
     Torus__Client__Absent absent[TD_ROW_ABSENTS_MAX], *absents[TD_ROW_ABSENTS_MAX];
 };

@@ -135,6 +135,10 @@ static void look_at_row(const struct td_status_row *row)
         look_at_bytes((const uint8_t *)row->u.trace.number,
                       row->u.trace.events * TD_TRACE_NUMBERS * (uint32_t)sizeof(uint64_t));
         return;
+    case TD_ROW_SIDE:
+        look(row->u.side.call);
+        assert_true(row->u.side.ranks <= TD_SIDE_RANKS_MAX);
+        return;
     case TD_ROW_WAIT:
     case TD_ROW_DIRECTION:
         return;

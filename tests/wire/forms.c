@@ -294,7 +294,7 @@ static struct td_row_trace some_trace(void)
 
 static struct td_status_row some_row(void)
 {
-    struct td_status_row row = {.kind = (enum td_row_kind)(1 + below(TD_ROW_TRACE))};
+    struct td_status_row row = {.kind = (enum td_row_kind)(1 + below(TD_ROW_SIDE))};
     switch (row.kind) {
     case TD_ROW_NODE:
         row.u.node = (struct td_row_node){wide32(), wide32(), text(100)};
@@ -422,6 +422,13 @@ static struct td_status_row some_row(void)
         break;
     case TD_ROW_TRACE:
         row.u.trace = some_trace();
+        break;
+    case TD_ROW_SIDE:
+        row.u.side = (struct td_row_side){
+            .instance = wide(), .call = text(100), .ranks = (uint32_t)below(TD_SIDE_RANKS_MAX + 1)};
+        row.u.side.count = row.u.side.ranks + (uint32_t)below(1000);
+        for (uint32_t i = 0; i < row.u.side.ranks; i++)
+            row.u.side.rank[i] = wide32();
         break;
     }
     return row;

@@ -377,6 +377,14 @@ static void same_row(const struct td_status_row *a, const struct td_status_row *
         for (uint32_t i = 0; i < a->u.trace.events * TD_TRACE_NUMBERS; i++)
             SAME(u.trace.number[i]);
         break;
+    case TD_ROW_SIDE:
+        SAME(u.side.instance);
+        SAME_TEXT(u.side.call);
+        SAME(u.side.count);
+        SAME(u.side.ranks);
+        for (uint32_t i = 0; i < a->u.side.ranks; i++)
+            SAME(u.side.rank[i]);
+        break;
     }
 }
 

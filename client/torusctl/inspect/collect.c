@@ -87,6 +87,7 @@ json_t *ins_state_json(const struct td_status_row *row)
     case TD_ROW_GROUP:
     case TD_ROW_FACT:
     case TD_ROW_TRACE:
+    case TD_ROW_SIDE:
         break;
     }
     return NULL;

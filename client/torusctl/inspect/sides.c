@@ -2,8 +2,6 @@
 #include "sides.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "inspect.h"
 
@@ -11,19 +9,14 @@
 
 static json_t *row_json(const struct td_status_row *row)
 {
-    const struct td_row_fact *r = &row->u.fact;
-    char *end = NULL;
-    if (row->kind != TD_ROW_FACT)
+    const struct td_row_side *r = &row->u.side;
+    if (row->kind != TD_ROW_SIDE)
         return NULL;
     json_t *ranks = json_array();
-    const char *at = r->value;
-    for (long long rank = strtoll(at, &end, 10); end != at; rank = strtoll(at, &end, 10)) {
-        json_array_append_new(ranks, json_integer(rank));
-        at = end;
-    }
-    json_int_t instance = (json_int_t)strtoull(r->unit, &end, 16);
-    return json_pack("{s:o s:o s:I s:I}", "call", ins_text(r->name), "ranks", ranks, "count",
-                     (json_int_t)strtoll(end, NULL, 10), "instance", instance);
+    for (uint32_t i = 0; i < r->ranks; i++)
+        json_array_append_new(ranks, json_integer(r->rank[i]));
+    return json_pack("{s:o s:o s:I s:I}", "call", ins_text(r->call), "ranks", ranks, "count",
+                     (json_int_t)r->count, "instance", (json_int_t)r->instance);
 }
 
 /* add_rank puts a rank in its place of a list in order. */
@@ -35,7 +28,7 @@ static void add_rank(json_t *ranks, json_t *rank)
     json_array_insert(ranks, at, rank);
 }
 
-/* side_of returns the side with a call, which it adds if there is none. */
+/* side_of finds the side of a call, or adds one. */
 static json_t *side_of(json_t *sides, const json_t *call)
 {
     json_t *s = NULL;

@@ -224,7 +224,7 @@ void td_waits_differ(const struct td_core *core, struct td_communicator *c, uint
 static bool has_side(const struct td_waits_job *j, uint32_t rank)
 {
     for (const struct td_waits_side *s = j->side; s < j->side + TD_WAITS_SIDES; s++)
-        for (uint32_t i = 0; i < s->ranks && i < TD_WAITS_SIDE_RANKS; i++)
+        for (uint32_t i = 0; i < s->ranks && i < TD_SIDE_RANKS_MAX; i++)
             if (s->rank[i] == rank)
                 return true;
     return false;
@@ -245,7 +245,7 @@ void td_waits_side(struct td_communicator *c, uint64_t sequence, uint32_t rank,
             continue;
         if (!s->call.kind)
             s->call = *call;
-        if (s->ranks < TD_WAITS_SIDE_RANKS)
+        if (s->ranks < TD_SIDE_RANKS_MAX)
             s->rank[s->ranks] = job_rank;
         s->ranks++;
         return;

@@ -53,11 +53,11 @@ struct td_wait_silence {
 };
 
 /* struct td_waits_side: a call that ranks of this node made where others made another one. */
-enum { TD_WAITS_SIDES = 3, TD_WAITS_SIDE_RANKS = 32 };
+enum { TD_WAITS_SIDES = 3 };
 struct td_waits_side {
-    struct td_call call;                /* kind 0: there is none */
-    uint32_t ranks;                     /* how many ranks of this node made it */
-    uint32_t rank[TD_WAITS_SIDE_RANKS]; /* in the job; the first of them */
+    struct td_call call;              /* its kind is 0 if the place is free */
+    uint32_t ranks;                   /* how many ranks of this node made it */
+    uint32_t rank[TD_SIDE_RANKS_MAX]; /* in the job; the first of them */
 };
 
 /* struct td_waits_job: the record of a job. */
