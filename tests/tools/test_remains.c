@@ -4,16 +4,14 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "inspect/groups.h"
 #include "inspect/inspect.h"
 #include "inspect/remains.h"
-#include "inspect/stayed.h"
+#include "printed.h"
 
 /* These ask daemons, and are tested with them. */
 bool ins_is_forming(const json_t *jobs, const json_t *groups, const json_t *job)
@@ -30,11 +28,6 @@ const json_t *ins_group_of_job(const json_t *groups, const json_t *job)
     return json_array_get(groups, 0);
 }
 
-bool ins_is_stopped(const json_t *process)
-{
-    return ins_string(process, "process_state")[0] == 'T';
-}
-
 /* said returns what is printed of job x of user 0, of 3 ranks, of which some `processes` are left,
  * in groups of which the first one is the job's. It checks the state that the record gets. */
 static const char *said(const char *group, int joined, json_t *processes, bool over,
@@ -49,19 +42,9 @@ static const char *said(const char *group, int joined, json_t *processes, bool o
            *silent = json_array();
     ins_remains(record, jobs, groups, processes, silent);
     assert_string_equal(ins_string(record, "state"), state);
-    static char printed[512];
-    FILE *file = tmpfile();
-    fflush(stdout);
-    int out = dup(STDOUT_FILENO);
-    assert_true(file && out >= 0 && dup2(fileno(file), STDOUT_FILENO) >= 0);
+    printed_begin();
     ins_remains_print(record);
-    fflush(stdout);
-    assert_true(dup2(out, STDOUT_FILENO) >= 0);
-    close(out);
-    rewind(file);
-    size_t length = fread(printed, 1, sizeof printed - 1, file);
-    printed[length] = '\0';
-    fclose(file);
+    const char *printed = printed_end();
     json_decref(record);
     json_decref(jobs);
     json_decref(groups);

@@ -10,12 +10,14 @@
 #include "inspect.h"
 #include "libtorus/deadline.h"
 #include "torusctl/torusctl.h"
+#include "wanted.h"
 
 enum { LOOK_NS = 20000000 };
 
 /* struct wish: what is to be cancelled. */
 struct wish {
-    const char *job, *operation, *group, *user, *why; /* NULL: not given */
+    struct ins_wanted wanted;
+    const char *operation, *group, *why; /* NULL: not given */
     json_int_t owner;
     uint64_t number, instance;
     bool *ask;     /* [nodes] */
@@ -36,8 +38,7 @@ static bool find_owner(struct wish *w, const json_t *rows, const char *key, bool
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const json_t *r = json_array_get(rows, i);
         json_int_t uid = ins_number(r, "uid");
-        if (strcmp(ins_string(r, key), w->job) != 0 ||
-            (w->user && strtoll(w->user, NULL, 10) != uid))
+        if (!ins_is_wanted(&w->wanted, ins_string(r, key), uid))
             continue;
         if (*found && uid != w->owner) {
             fail("several users have a job of this name: give --user UID");
@@ -68,7 +69,7 @@ static bool is_wanted(const struct wish *w, const json_t *row)
         return false; /* it began later */
     snprintf(id, sizeof id, "%016llx", (unsigned long long)ins_number(row, "instance"));
     bool shrink = strcmp(ins_string(row, "kind"), "shrink") == 0;
-    return strcmp(ins_string(row, "job"), w->job) == 0 &&
+    return strcmp(ins_string(row, "job"), w->wanted.job) == 0 &&
            (!w->operation || (!shrink && (uint64_t)ins_number(row, "sequence") == w->number)) &&
            (!w->group || strncmp(id, w->group, strlen(w->group)) == 0);
 }
@@ -124,7 +125,7 @@ static json_int_t joining(const json_t *jobs, const json_t *groups, const struct
     json_int_t count = 0;
     for (size_t i = 0; i < json_array_size(jobs); i++) {
         const json_t *j = json_array_get(jobs, i);
-        if (strcmp(ins_string(j, "name"), w->job) == 0 && ins_number(j, "uid") == w->owner &&
+        if (strcmp(ins_string(j, "name"), w->wanted.job) == 0 && ins_number(j, "uid") == w->owner &&
             ins_is_forming(jobs, groups, j))
             count += ins_number(j, "joined");
     }
@@ -136,7 +137,7 @@ static void report(const struct ins_machine *m, const struct ins_choices *o, con
 {
     if (o->as_json) {
         json_t *all = ins_begin(m, 1);
-        json_object_set_new(all, "job", ins_text(w->job));
+        json_object_set_new(all, "job", ins_text(w->wanted.job));
         json_object_set_new(all, "uid", json_integer(w->owner));
         json_object_set_new(all, "operations", json_integer(operations));
         json_object_set_new(all, "joins", json_integer(joins));
@@ -144,7 +145,7 @@ static void report(const struct ins_machine *m, const struct ins_choices *o, con
         ins_end(m, all);
         return;
     }
-    printf("job %s of user %lld: cancelled", w->job, (long long)w->owner);
+    printf("job %s of user %lld: cancelled", w->wanted.job, (long long)w->owner);
     if (operations)
         printf(" %d operation%s", operations - left, operations - left == 1 ? "" : "s");
     else if (!joins)
@@ -162,15 +163,17 @@ static void report(const struct ins_machine *m, const struct ins_choices *o, con
 static bool is_possible(const struct wish *w, bool found, int operations, int groups, char *text,
                         size_t bytes)
 {
+    char owner[40];
     if (!found)
-        snprintf(text, bytes, "no node has a job %s of yours", w->job);
+        snprintf(text, bytes, "no node has a job %s of %s", w->wanted.job,
+                 ins_wanted_owner(&w->wanted, owner, sizeof owner));
     else if (w->operation && operations == 0)
         snprintf(text, bytes, "no operation %s of job %s is in flight (torusctl ops)", w->operation,
-                 w->job);
+                 w->wanted.job);
     else if (w->operation && groups > 1)
         snprintf(text, bytes,
                  "%d groups of job %s have an operation %s: give --group ID (torusctl groups)",
-                 groups, w->job, w->operation);
+                 groups, w->wanted.job, w->operation);
     else
         return true;
     return false;
@@ -179,7 +182,7 @@ static bool is_possible(const struct wish *w, bool found, int operations, int gr
 /* tell asks the nodes to end the calls. It returns false with a sentence. */
 static bool tell(struct ins_machine *m, struct wish *w, char *text, size_t bytes)
 {
-    struct td_message_end_calls end = {.job = w->job,
+    struct td_message_end_calls end = {.job = w->wanted.job,
                                        .owner = (uint64_t)w->owner,
                                        .all = !w->operation,
                                        .instance = w->instance,
@@ -214,7 +217,7 @@ static int end_jobs(struct ins_machine *m, const struct ins_choices *o, struct w
         snprintf(text, sizeof text,
                  "no call of job %s was in flight, so nothing was cancelled: cancel during a call, "
                  "or end its processes (torusctl status lists them)",
-                 w->job);
+                 w->wanted.job);
         return fail(text);
     }
     if (operations)
@@ -238,14 +241,16 @@ static int run(int argc, char **argv)
     struct ins_machine m;
     struct wish w = {.operation = ctl_take_option(&argc, argv, "--operation"),
                      .group = ctl_take_option(&argc, argv, "--group"),
-                     .user = ctl_take_option(&argc, argv, "--user"),
                      .why = ctl_take_option(&argc, argv, "--why")};
     char *end = NULL;
     int code = EXIT_WELL;
-    const char *wrong = ins_read_choices(argc, argv, &o, &w.job);
+    bool is_user = ins_wanted_take(&w.wanted, &argc, argv);
+    const char *wrong = ins_read_choices(argc, argv, &o, &w.wanted.job);
     if (wrong)
         return ctl_usage("cancel", ctl_no_option(wrong));
-    if (!w.job)
+    if (!is_user)
+        return ctl_usage("cancel", INS_USER_WRONG);
+    if (!w.wanted.job)
         return ctl_usage("cancel", "expected the name of a job (torusctl jobs)");
     if (o.watch)
         return ctl_usage("cancel", "--watch: a cancellation happens once; torusctl ops --watch "
@@ -277,8 +282,7 @@ const struct ctl_command ctl_command_cancel = {
         "  JOB                  the job; a job that forms ends, too\n"
         "  --operation N        only the operation of this number (torusctl ops)\n"
         "  --group ID           of this group (torusctl groups); needed if several have a number "
-        "N\n"
-        "  --user UID           the owner of the job, if several users have one of this name\n"
+        "N\n" INS_USER_OPTION
         "  --why TEXT           a reason, for the sentence that the ranks get\n"
         "  --timeout SECONDS    time for the answers, and for the end of the operations (0.8)\n"
         "  --json               print the result as JSON\n"

@@ -78,6 +78,26 @@ bool ins_has(const json_t *list, const json_t *value)
     return false;
 }
 
+bool ins_has_number(const json_t *list, json_int_t number)
+{
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (json_integer_value(json_array_get(list, i)) == number)
+            return true;
+    return false;
+}
+
+bool ins_is_rank(const json_t *client)
+{
+    return ins_number(client, "seat") == 0 && ins_number(client, "rank") >= 0 &&
+           !json_is_true(json_object_get(client, "joining"));
+}
+
+bool ins_is_stopped(const json_t *process)
+{
+    char state = ins_string(process, "process_state")[0];
+    return state == 'T' || state == 't';
+}
+
 void ins_print(const json_t *all)
 {
     json_dumpf(all, stdout, JSON_INDENT(2));

@@ -28,6 +28,12 @@ const char *ins_string(const json_t *object, const char *key);
  * ins_has returns true if a list has an equal value. */
 json_t *ins_find(const json_t *list, const char *key, json_int_t value);
 bool ins_has(const json_t *list, const json_t *value);
+/* ins_has_number returns true if a list has this integer. */
+bool ins_has_number(const json_t *list, json_int_t number);
+/* ins_is_rank returns true if the row of a process is that of a rank of a job, and not of another
+ * group; ins_is_stopped if it says that the process is stopped. */
+bool ins_is_rank(const json_t *client);
+bool ins_is_stopped(const json_t *process);
 /* ins_print prints an object as JSON, and a newline. */
 void ins_print(const json_t *all);
 

@@ -21,12 +21,8 @@ static bool is_named(const json_t *record, json_int_t node)
  * daemon was restarted. A restart that ended the job is named by the failure. */
 static bool was_meanwhile(const json_t *record, json_int_t node, json_int_t age_ns)
 {
-    const json_t *n = NULL;
-    size_t i = 0;
-    bool has = false;
-    json_array_foreach(json_object_get(record, "nodes"), i, n) has =
-        has || json_integer_value(n) == node;
-    return has && age_ns > ins_number(record, "ended_ns");
+    return ins_has_number(json_object_get(record, "nodes"), node) &&
+           age_ns > ins_number(record, "ended_ns");
 }
 
 json_t *ins_lost_nodes(const json_t *record, const json_t *peers)

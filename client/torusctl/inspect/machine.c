@@ -146,8 +146,21 @@ static bool all_over(const struct ins_machine *m, const struct question *q)
     return true;
 }
 
-/* collect asks until all nodes have answered, or the time of a section is over. It returns false if
- * the connection is lost. */
+/* note_rest notes the nodes that have not answered in time. */
+static void note_rest(struct ins_machine *m, struct question *q)
+{
+    char text[TD_TEXT_MAX];
+    snprintf(text, sizeof text, "no answer within %.1f s", m->timeout_s);
+    for (uint32_t n = 0; n < m->nodes; n++) {
+        if (!q[n].over)
+            note_silent(m, n, false, q[n].id || !q[n].why[0] ? text : q[n].why);
+        q[n].over = true;
+        q[n].id = 0; /* an answer is too late now */
+    }
+}
+
+/* collect asks until all nodes have answered, or the time of a section is over, and notes the rest
+ * as silent. It returns false if the connection is lost. */
 static bool collect(struct ins_machine *m, uint32_t section, struct question *q,
                     json_t *(*row_json)(const struct td_status_row *row))
 {
@@ -168,20 +181,8 @@ static bool collect(struct ins_machine *m, uint32_t section, struct question *q,
                 note_silent(m, n, false, "the daemon of this node is older and asks no other");
             }
     }
+    note_rest(m, q);
     return true;
-}
-
-/* note_rest notes the nodes that have not answered in time. */
-static void note_rest(struct ins_machine *m, struct question *q)
-{
-    char text[TD_TEXT_MAX];
-    snprintf(text, sizeof text, "no answer within %.1f s", m->timeout_s);
-    for (uint32_t n = 0; n < m->nodes; n++) {
-        if (!q[n].over)
-            note_silent(m, n, false, q[n].id || !q[n].why[0] ? text : q[n].why);
-        q[n].over = true;
-        q[n].id = 0; /* an answer is too late now */
-    }
 }
 
 /* forget forgets what the nodes have answered that are not silent. */
@@ -206,14 +207,9 @@ json_t *ins_machine_rows(struct ins_machine *m, uint32_t section,
         q[n].rows = json_array();
     }
     bool good = q && collect(m, section, q, row_json);
-    if (good)
-        note_rest(m, q);
-    if (good && !m->timed &&
-        json_array_size(m->silent) > silent) { /* ages are of before the wait */
-        forget(m, q);
+    if (good && !m->timed && json_array_size(m->silent) > silent) {
+        forget(m, q); /* ages are of before the wait */
         good = collect(m, section, q, row_json);
-        if (good)
-            note_rest(m, q);
     }
     for (uint32_t n = 0; q && n < m->nodes; n++) { /* in the order of nodes, not of answers */
         json_array_extend(list, q[n].rows);

@@ -169,14 +169,9 @@ static void drop_arrived(json_t *operation)
 {
     json_t *list = json_object_get(operation, "absent");
     const json_t *missing = json_object_get(operation, "missing");
-    for (size_t i = json_array_size(list); i-- > 0;) {
-        bool is_missing = false;
-        for (size_t k = 0; k < json_array_size(missing) && !is_missing; k++)
-            is_missing = json_integer_value(json_array_get(missing, k)) ==
-                         ins_number(json_array_get(list, i), "rank");
-        if (!is_missing)
+    for (size_t i = json_array_size(list); i-- > 0;)
+        if (!ins_has_number(missing, ins_number(json_array_get(list, i), "rank")))
             json_array_remove(list, i);
-    }
 }
 
 /* finish removes what only the merge needs. */

@@ -7,7 +7,6 @@
 #include "groups.h"
 #include "inspect.h"
 #include "job_states.h"
-#include "stayed.h"
 
 enum { SHOWN = 4 /* processes */ };
 
@@ -56,8 +55,7 @@ static json_t *processes_of(const json_t *record, const json_t *clients)
     size_t i = 0;
     json_array_foreach(clients, i, c)
     {
-        if (!is_of(c, "job", record) || ins_number(c, "seat") != 0 || ins_number(c, "rank") < 0 ||
-            json_is_true(json_object_get(c, "joining")))
+        if (!is_of(c, "job", record) || !ins_is_rank(c))
             continue;
         json_t *process = json_object();
         for (size_t k = 0; k < sizeof keys / sizeof keys[0]; k++)

@@ -9,12 +9,6 @@
 
 enum { SHOWN = 4 /* processes of a job */ };
 
-bool ins_is_stopped(const json_t *process)
-{
-    char state = ins_string(process, "process_state")[0];
-    return state == 'T' || state == 't';
-}
-
 /* ---- finding ---- */
 
 /* failed_of returns the record of the job of a process in which a call has failed, or NULL. Of jobs
@@ -41,7 +35,7 @@ static const json_t *failed_of(const json_t *client, const json_t *records)
     return first;
 }
 
-/* entry_of returns the entry of a job, which it adds if there is none. */
+/* entry_of finds the entry of a job, or adds one. */
 static json_t *entry_of(json_t *stayed, const json_t *record)
 {
     json_t *e = NULL;
@@ -63,9 +57,7 @@ json_t *ins_stayed_of(const json_t *clients, const json_t *records, const json_t
     size_t i = 0;
     json_array_foreach(clients, i, c)
     {
-        bool is_rank = ins_number(c, "seat") == 0 && ins_number(c, "rank") >= 0 &&
-                       !json_is_true(json_object_get(c, "joining"));
-        const json_t *failed = is_rank && ins_is_stopped(c) ? failed_of(c, records) : NULL;
+        const json_t *failed = ins_is_rank(c) && ins_is_stopped(c) ? failed_of(c, records) : NULL;
         if (failed)
             json_array_append_new(
                 json_object_get(entry_of(stayed, failed), "stopped"),

@@ -8,8 +8,6 @@
 
 #include "machine.h"
 
-/* ins_is_stopped returns true if the row of a process says that it is stopped. */
-bool ins_is_stopped(const json_t *process);
 /* ins_stayed_of finds these jobs among the processes (collect.h) and the records [{job, uid,
  * instance, formed_ns, error, failed_ns}] of all nodes: [{job, uid, cancelled, failed_ns, stopped
  * [{rank, node, host, pid, program}]}]. */

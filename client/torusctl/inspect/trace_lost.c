@@ -10,14 +10,6 @@
 
 enum { SHOWN = 8 /* nodes */ };
 
-static bool is_of(const struct ins_trace_job *job, uint32_t node)
-{
-    json_t *number = json_integer(node);
-    bool found = json_array_size(job->nodes) == 0 || ins_has(job->nodes, number);
-    json_decref(number);
-    return found;
-}
-
 json_t *ins_trace_lost(const struct ins_rings *r, const struct ins_trace_job *job,
                        const json_t *facts)
 {
@@ -26,7 +18,7 @@ json_t *ins_trace_lost(const struct ins_rings *r, const struct ins_trace_job *jo
         const struct ins_clock_of *c = &r->clock[n];
         const char *age = ins_fact(facts, n, "age"), *reason = NULL;
         json_int_t left_ns = c->first_at ? job->now_ns - c->first_at : 0;
-        if (!c->known || !is_of(job, n))
+        if (!c->known || (json_array_size(job->nodes) && !ins_has_number(job->nodes, n)))
             continue;
         if (!c->size)
             reason = "not_recorded";

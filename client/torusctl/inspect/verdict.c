@@ -10,7 +10,6 @@
 #include "facts.h"
 #include "inspect.h"
 #include "links.h"
-#include "stayed.h"
 
 enum { HOST_BYTES = INS_HOST_BYTES, SHOWN = 4 };
 /* LONG_NS: a run of this time gets a verdict, and so does a link that is busy for it. DEAD_NS: a
