@@ -2,7 +2,6 @@
 /* Joins, and jobs at the registry, message by message: core/membership/job.h and registry.h. */
 #include "joins.h"
 
-#include "core/core.h"
 #include "core/inspect.h"
 #include "core/membership/communicator_losses.h"
 #include "core/membership/job.h"
@@ -83,140 +82,6 @@ static void a_job_that_forms_has_an_age_since_its_first_join(void **state)
     node_pass(NULL, SECOND);
     joins_request(2, 3, -1);
     assert_in_range(forming_ns(), SECOND, SECOND + 10);
-    node_end();
-}
-
-/* expect_unformed takes the note that the job did not form, and checks that its record, which
- * torusctl why reads, has the same sentence with these words. */
-static void expect_unformed(td_err error, const char *words)
-{
-    static struct td_reply page;
-    struct td_note note;
-    uint64_t lost = 0;
-    assert_true(td_core_take_note(node.core, &note, &lost));
-    assert_int_equal(note.kind, TD_NOTE_JOB_UNFORMED);
-    assert_int_equal(note.error, error);
-    assert_string_equal(note.job, "job");
-    assert_non_null(strstr(note.text, words));
-    assert_false(td_core_take_note(node.core, &note, &lost)); /* one for all ranks */
-    assert_true(td_inspect_page(node.core, 1000, true, TD_STATUS_WAITS, 0, &page));
-    assert_int_equal(page.u.status.rows, 1);
-    const struct td_row_record *r = &page.u.status.row[0].u.record;
-    assert_true(r->unformed && r->ended_ns > 0 && r->formed_ns > r->ended_ns);
-    assert_int_equal(r->error, error);
-    assert_non_null(strstr(r->text, words));
-}
-
-static void a_job_that_times_out_before_it_forms_leaves_a_record(void **state)
-{
-    (void)state;
-    node_begin("4", 0, NULL);
-    joins_from(2, 20, 3, 0);
-    joins_from(3, 30, 3, 2);
-    node_pass(NULL, 10LL * SECOND);
-    assert_null(node.core->registry->jobs);
-    node_pass(NULL, SECOND);
-    expect_unformed(TD_ERR_TIMEOUT, "1 of 3 ranks did not join in time: rank 1");
-    node_end();
-}
-
-static void a_job_whose_processes_end_before_it_forms_leaves_a_record(void **state)
-{
-    (void)state;
-    struct td_message m = {.kind = TD_MESSAGE_UNJOIN};
-    node_begin("4", 0, NULL);
-    joins_from(2, 20, 3, 0);
-    joins_from(3, 30, 3, 2);
-    node_pass(NULL, SECOND);
-    m.u.unjoin.token = 20;
-    node_message(2, &m);
-    m.u.unjoin.token = 30;
-    node_message(3, &m);
-    assert_null(node.core->registry->jobs);
-    node_pass(NULL, SECOND);
-    expect_unformed(TD_ERR_CANCELLED, "1 of 3 ranks had never joined: rank 1");
-    node_end();
-}
-
-static void a_job_whose_nodes_are_lost_before_it_forms_leaves_a_record(void **state)
-{
-    (void)state;
-    node_begin("4", 0, NULL);
-    joins_from(2, 20, 3, ANY);
-    joins_from(2, 21, 3, ANY);
-    node_pass(NULL, SECOND);
-    td_registry_node_lost(node.core, 2);
-    assert_null(node.core->registry->jobs);
-    node_pass(NULL, SECOND);
-    expect_unformed(TD_ERR_NODE_FAILED,
-                    "lost with their nodes, and at most 2 of 3 ranks had joined at a time");
-    node_end();
-}
-
-/* Each rank has joined once, but never all at a time. */
-static void a_job_whose_ranks_come_and_go_leaves_a_record(void **state)
-{
-    (void)state;
-    struct td_message m = {.kind = TD_MESSAGE_UNJOIN};
-    node_begin("4", 0, NULL);
-    joins_from(2, 20, 3, 0);
-    joins_from(2, 21, 3, 1);
-    m.u.unjoin.token = 20;
-    node_message(2, &m);
-    joins_from(3, 30, 3, 2);
-    node_pass(NULL, SECOND);
-    m.u.unjoin.token = 21;
-    node_message(2, &m);
-    m.u.unjoin.token = 30;
-    node_message(3, &m);
-    node_pass(NULL, SECOND);
-    expect_unformed(TD_ERR_CANCELLED, "at most 2 of 3 ranks had joined at a time");
-    node_end();
-}
-
-/* The refusals of a job with more ranks than a step has room for. */
-static void all_ranks_of_a_job_hear_the_same_reason(void **state)
-{
-    (void)state;
-    enum { JOINED = 300 };
-    uint32_t refused = 0, steps = 0;
-    node_begin("4", 0, NULL);
-    for (uint32_t i = 0; i < JOINED; i++)
-        joins_from(2 + i % 2, 20 + i, JOINED + 1, i);
-    for (uint64_t ns = 10LL * SECOND; node.core->registry->jobs; ns = 1, steps++) {
-        node_forget();
-        node_pass(NULL, ns);
-        for (uint32_t i = 0; i < node.sents; i++) {
-            const struct td_message *q = &node.sent[i].message;
-            assert_int_equal(q->kind, TD_MESSAGE_REFUSE);
-            assert_int_equal(q->u.refuse.error, TD_ERR_TIMEOUT);
-            if (node.core->registry->jobs) /* else the sentence is freed */
-                assert_string_equal(q->u.refuse.text,
-                                    "job job: 1 of 301 ranks did not join in time: rank 300");
-            refused++;
-        }
-    }
-    assert_int_equal(refused, JOINED);
-    assert_true(steps > 1);
-    node_end();
-}
-
-/* A job that forms after all has a note and a record of its own kind only. */
-static void a_job_that_forms_late_leaves_no_record_of_its_failure(void **state)
-{
-    (void)state;
-    struct td_message m = {.kind = TD_MESSAGE_UNJOIN};
-    struct td_note note;
-    uint64_t lost = 0;
-    node_begin("4", 0, NULL);
-    joins_from(2, 20, 2, 0);
-    joins_from(3, 30, 2, 1); /* both are asked, and one leaves */
-    m.u.unjoin.token = 20;
-    node_message(2, &m);
-    joins_from(2, 21, 2, 0);
-    joins_answer();
-    assert_int_equal(node.core->registry->jobs->state, TD_JOB_FORMED);
-    assert_false(td_core_take_note(node.core, &note, &lost));
     node_end();
 }
 
@@ -798,12 +663,6 @@ int main(void)
         cmocka_unit_test(ranks_are_given_as_asked_and_the_others_node_by_node),
         cmocka_unit_test(a_taken_rank_is_refused_with_the_process_that_has_it),
         cmocka_unit_test(a_job_that_forms_has_an_age_since_its_first_join),
-        cmocka_unit_test(a_job_that_times_out_before_it_forms_leaves_a_record),
-        cmocka_unit_test(a_job_whose_processes_end_before_it_forms_leaves_a_record),
-        cmocka_unit_test(a_job_whose_nodes_are_lost_before_it_forms_leaves_a_record),
-        cmocka_unit_test(a_job_whose_ranks_come_and_go_leaves_a_record),
-        cmocka_unit_test(all_ranks_of_a_job_hear_the_same_reason),
-        cmocka_unit_test(a_job_that_forms_late_leaves_no_record_of_its_failure),
         cmocka_unit_test(a_repeated_join_changes_nothing),
         cmocka_unit_test(a_lost_node_gives_its_rank_back_while_the_job_forms),
         cmocka_unit_test(joins_of_a_job_that_is_late_are_refused_with_the_missing_ranks),

@@ -4,16 +4,15 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "inspect/death.h"
 #include "inspect/inspect.h"
+#include "printed.h"
 
 #define MS ((json_int_t)1000000)
 
@@ -21,24 +20,14 @@
  * did not run for `paused_ms`, if a call has failed 1.5 s ago (NULL: none has). */
 static const char *said(const char *failure, int age_ms, int paused_ms)
 {
-    static char printed[512];
     json_t *record =
         json_pack("{s:I s:s s:i s:I s:{s:i s:i s:i s:I s:I}}", "unix_ns", 1589976040000 * MS,
                   "text", failure ? failure : "", "error", failure ? 5 : 0, "failed_ns",
                   failure ? 1500 * MS : 0, "death", "rank", 2, "node", 1, "pid", 77, "age_ns",
                   age_ms * MS, "paused_ns", paused_ms * MS);
-    FILE *file = tmpfile();
-    fflush(stdout);
-    int out = dup(STDOUT_FILENO);
-    assert_true(file && out >= 0 && dup2(fileno(file), STDOUT_FILENO) >= 0);
+    printed_begin();
     ins_death_print(record);
-    fflush(stdout);
-    assert_true(dup2(out, STDOUT_FILENO) >= 0);
-    close(out);
-    rewind(file);
-    size_t length = fread(printed, 1, sizeof printed - 1, file);
-    printed[length] = '\0';
-    fclose(file);
+    const char *printed = printed_end();
     json_decref(record);
     return printed;
 }

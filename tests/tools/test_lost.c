@@ -4,14 +4,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "inspect/inspect.h"
 #include "inspect/lost.h"
+#include "printed.h"
 
 #define S ((json_int_t)1000000000)
 
@@ -25,7 +24,6 @@ static int ended_s = 39, /* the job ended so long ago */
  * `restarted_s` ago (0: never). */
 static const char *said(const char *text, int restarted_s, bool died)
 {
-    static char printed[512];
     json_t *peers = json_pack("[{s:i s:s s:I s:b s:I}, {s:i s:s s:I s:b}]", "node", 1, "endpoint",
                               "tcp://beta:7600", "restarted_ns", restarted_s * S, "died", died,
                               "restart_silent_ns", silent_s * S, "node", 11, "endpoint",
@@ -35,18 +33,9 @@ static const char *said(const char *text, int restarted_s, bool died)
                                "ended_ns", ended_s * S, "nodes", 1);
     json_object_set_new(record, "named_nodes", ins_lost_nodes(record, peers));
     json_object_set_new(record, "restarted", ins_lost_restarted(record, peers));
-    FILE *file = tmpfile();
-    fflush(stdout);
-    int out = dup(STDOUT_FILENO);
-    assert_true(file && out >= 0 && dup2(fileno(file), STDOUT_FILENO) >= 0);
+    printed_begin();
     ins_lost_print(record);
-    fflush(stdout);
-    assert_true(dup2(out, STDOUT_FILENO) >= 0);
-    close(out);
-    rewind(file);
-    size_t length = fread(printed, 1, sizeof printed - 1, file);
-    printed[length] = '\0';
-    fclose(file);
+    const char *printed = printed_end();
     json_decref(record);
     json_decref(peers);
     return printed;

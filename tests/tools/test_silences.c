@@ -4,16 +4,15 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "inspect/inspect.h"
 #include "inspect/silences.h"
+#include "printed.h"
 
 enum { JOB = 7, OTHER = 8 };
 #define S ((json_int_t)1000000000)
@@ -52,19 +51,9 @@ static void waiting_is_added_up_and_silences_are_not(void **state)
 /* said returns what is printed of silences, at 12:00:40 of a day in 2020. */
 static const char *said(json_t *silences)
 {
-    static char printed[512];
-    FILE *file = tmpfile();
-    fflush(stdout);
-    int out = dup(STDOUT_FILENO);
-    assert_true(file && out >= 0 && dup2(fileno(file), STDOUT_FILENO) >= 0);
+    printed_begin();
     ins_silences_print(silences, 1589976040 * S);
-    fflush(stdout);
-    assert_true(dup2(out, STDOUT_FILENO) >= 0);
-    close(out);
-    rewind(file);
-    size_t length = fread(printed, 1, sizeof printed - 1, file);
-    printed[length] = '\0';
-    fclose(file);
+    const char *printed = printed_end();
     json_decref(silences);
     return printed;
 }

@@ -4,14 +4,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "inspect/inspect.h"
 #include "inspect/wanted.h"
+#include "printed.h"
 #include "torusctl.h"
 
 #define MS ((json_int_t)1000000)
@@ -48,19 +47,9 @@ static json_t *others(int b_ms)
 
 static const char *said(json_t *jobs)
 {
-    static char printed[512];
-    FILE *file = tmpfile();
-    fflush(stdout);
-    int out = dup(STDOUT_FILENO);
-    assert_true(file && out >= 0 && dup2(fileno(file), STDOUT_FILENO) >= 0);
+    printed_begin();
     ins_other_jobs_print(jobs, "why");
-    fflush(stdout);
-    assert_true(dup2(out, STDOUT_FILENO) >= 0);
-    close(out);
-    rewind(file);
-    size_t length = fread(printed, 1, sizeof printed - 1, file);
-    printed[length] = '\0';
-    fclose(file);
+    const char *printed = printed_end();
     json_decref(jobs);
     return printed;
 }
