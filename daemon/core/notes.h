@@ -42,7 +42,7 @@ struct td_note {
                         message before */
     td_err error;    /* FAILED; JOB_UNFORMED; JOB_ENDED: of the first call that failed, or TD_OK */
     /* the sentence of the error, or of the death; JOB_ENDED: of the first death of a rank of this
-     * node, if no call has failed; NODE_SILENT: what is known of the reason; else "" */
+     * node, if no call has failed; NODE_SILENT: the reason, if one is known; else "" */
     char text[TD_TEXT_MAX];
 };
 

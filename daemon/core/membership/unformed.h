@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unformed: what is told of a job that did not form. The registry keeps a record of it
- * (waits.h), so that torusctl why knows the job, and notes it for the log (core/notes.h). */
+/* unformed: sentences about jobs that did not form. The registry records such a job (waits.h) for
+ * torusctl why, and notes it for the log (core/notes.h). */
 #ifndef TD_CORE_MEMBERSHIP_UNFORMED_H
 #define TD_CORE_MEMBERSHIP_UNFORMED_H
 

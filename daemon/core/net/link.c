@@ -261,8 +261,7 @@ void td_link_watch(struct td_core *core, uint32_t node)
     struct td_link *link = &core->link[node];
     if (node == core->node || link->watches++ > 0)
         return;
-    /* Heartbeats of a neighbour come without a watch, too: what is missing of them stays missing.
-     */
+    /* A neighbour sends heartbeats without a watch, too: a new watch does not end its silence. */
     if (!link->neighbour || !td_link_is_up(link))
         link->heard_at = core->now;
 }
