@@ -60,7 +60,7 @@ bool td_silence_is_mute(const struct td_core *core, uint32_t node)
     return td_link_is_up(link) && !link->relayed && core->silences[node].mute;
 }
 
-void td_silence_print_mute(const struct td_core *core, char *text, size_t bytes)
+static void print_mute(const struct td_core *core, char *text, size_t bytes)
 {
     const char *const *endpoint = core->options.endpoints;
     snprintf(text, bytes,
@@ -76,7 +76,7 @@ bool td_silence_print_why(const struct td_core *core, uint32_t node, char *text,
         return true;
     if (!td_silence_is_mute(core, node))
         return false;
-    td_silence_print_mute(core, text, bytes);
+    print_mute(core, text, bytes);
     return true;
 }
 

@@ -25,9 +25,8 @@ struct td_silence {
  * of progress_timeout if something here depends on them. */
 td_time td_silence_now(const struct td_core *core, uint32_t node);
 /* td_silence_is_mute returns true if there is a connection to a node, and nothing has come from the
- * node since it was made. td_silence_print_mute says so, and why that may be. */
+ * node since it was made. */
 bool td_silence_is_mute(const struct td_core *core, uint32_t node);
-void td_silence_print_mute(const struct td_core *core, char *text, size_t bytes);
 /* td_silence_print_why writes what is known of the reason of a silence: a fault of this host, or
  * that nothing has come since the connection was made. It returns false if nothing is. */
 bool td_silence_print_why(const struct td_core *core, uint32_t node, char *text, size_t bytes);
