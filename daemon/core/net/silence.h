@@ -8,16 +8,15 @@
 
 #include "link.h"
 
-/* struct td_silence: from, to: the latest silence of a node that has ended: no message of it came,
- * although heartbeats were due, or its link was down. Both are 0 if it never was silent. lasts: the
- * node is heard, but messages that it sent in the silence may still be on their way; `to` moves on.
- * heard: when it was heard again.
- * since: the begin of the one that is recorded (`silent` of its link) and goes on. */
+/* struct td_silence: the silences of a node. In a silence no message of the node came, although
+ * heartbeats were due, or its link was down. */
 struct td_silence {
-    td_time from, to, heard, since;
-    bool lasts;
-    bool mute;  /* nothing has come from the node since its link came up */
-    bool noted; /* that one is in the log */
+    td_time from, to; /* the latest one that has ended; 0: there was none */
+    td_time heard;    /* when the node was heard again after it */
+    bool lasts;    /* messages that it sent in the silence are still on their way: `to` moves on */
+    bool mute;     /* nothing has come from the node since its link came up */
+    td_time since; /* the begin of a silence that goes on and is recorded (`silent` of the link) */
+    bool noted;    /* and is in the log */
 };
 
 /* td_silence_now returns how long a node with a link has been silent, or 0 if no message of it
