@@ -440,7 +440,9 @@ static bool get_side(const Torus__Client__RowSide *m, struct td_row_side *r)
         .instance = m->instance, .call = m->call, .count = m->count, .ranks = (uint32_t)m->n_rank};
     if (m->n_rank > TD_SIDE_RANKS_MAX || m->n_rank > m->count)
         return false;
-    memcpy(r->rank, m->rank, m->n_rank * sizeof *r->rank);
+    /* not memcpy: without ranks the address is null */
+    for (uint32_t i = 0; i < r->ranks; i++)
+        r->rank[i] = m->rank[i];
     return true;
 }
 
