@@ -68,6 +68,8 @@ def steps():
 
 def blurred(line):
     """Returns a line without what differs between two runs."""
+    # the units forbid their daemons to ask the kernel (ProtectClock=); those of this test may
+    line = line.replace("clocks of node 0 (alpha) and node 1 (beta) are", "clock of node 0 (alpha) is")
     line = re.sub(r"\b[0-9a-f]{64}\b", "KEY", line.strip())
     line = re.sub(r"-?\d+(\.\d+)? ?(ns|us|ms|s)\b", "TIME", line)
     return re.sub(r"\d\d:\d\d:\d\d(\.\d+)?|(?<=process )\d+|\d+(?= trace events)", "N", line)
