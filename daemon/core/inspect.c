@@ -526,6 +526,32 @@ static void list_sides(struct td_page *p)
     }
 }
 
+static void outage_row(struct td_page *p, const struct td_waits_job *j,
+                       const struct td_wait_outage *o)
+{
+    struct td_status_row *row = td_page_row(p, TD_ROW_OUTAGE);
+    if (row)
+        row->u.outage = (struct td_row_outage){.instance = j->world,
+                                               .kind = o->kind,
+                                               .rank = o->rank,
+                                               .pid = o->pid,
+                                               .count = o->count,
+                                               .ns = o->ns,
+                                               .longest_ns = o->longest_ns,
+                                               .longest_age_ns = td_page_age(p, o->longest_to),
+                                               .text = o->text};
+}
+
+static void list_outages(struct td_page *p)
+{
+    for (uint32_t i = 0; i < TD_WAITS_JOBS_MAX; i++) {
+        const struct td_waits_job *j = &p->core->waits[i];
+        for (uint32_t k = 0; j->world && td_page_shows(p, j->uid) && k < TD_WAITS_OUTAGES; k++)
+            if (j->outage[k].kind)
+                outage_row(p, j, &j->outage[k]);
+    }
+}
+
 /* list fills in a page of a section. It returns false if the section is unknown. */
 static bool list(struct td_page *p, uint32_t section)
 {
@@ -574,6 +600,9 @@ static bool list(struct td_page *p, uint32_t section)
         return true;
     case TD_STATUS_SIDES:
         list_sides(p);
+        return true;
+    case TD_STATUS_OUTAGES:
+        list_outages(p);
         return true;
     case TD_STATUS_SETTINGS:
     case TD_STATUS_HOST:

@@ -144,6 +144,7 @@ enum td_status_section {
     TD_STATUS_TRACE = 16, /* of the flight recorder: TRACEs */
     TD_STATUS_CLOCK,      /* one TRACE with one event, TD_TRACE_CLOCK */
     TD_STATUS_SIDES,      /* who called what, where the calls of a job differed: SIDEs */
+    TD_STATUS_OUTAGES,    /* what stood still at this node while jobs ran: OUTAGEs */
 };
 
 /* Numbers of a router: */
@@ -219,6 +220,7 @@ enum td_row_kind {
     TD_ROW_FACT,
     TD_ROW_TRACE,
     TD_ROW_SIDE,
+    TD_ROW_OUTAGE,
 };
 
 struct td_row_node {
@@ -402,6 +404,28 @@ struct td_row_side {
     uint32_t rank[TD_SIDE_RANKS_MAX]; /* [ranks] */
 };
 
+/* enum td_outage: what stood still at a node. The numbers are on the wire and never change. */
+enum td_outage {
+    TD_OUTAGE_NONE,
+    TD_OUTAGE_STOPPED,   /* the process of a rank: SIGSTOP */
+    TD_OUTAGE_TRACED,    /* the process of a rank: a debugger */
+    TD_OUTAGE_PAUSED,    /* the daemon */
+    TD_OUTAGE_INTERFACE, /* the interface of the host that leads to another node */
+    TD_OUTAGES
+};
+
+/* struct td_row_outage: what stood still at this node while a job ran (core/membership/waits.h). */
+struct td_row_outage {
+    uint64_t instance; /* of the job */
+    uint32_t kind;     /* enum td_outage */
+    uint32_t rank;     /* STOPPED, TRACED: in the job */
+    uint64_t pid;      /* STOPPED, TRACED */
+    uint32_t count;    /* outages; then the length of all, of the longest one, and how long ago that
+                          one ended, or was last seen */
+    uint64_t ns, longest_ns, longest_age_ns;
+    const char *text; /* INTERFACE: what is wrong with it; else "" */
+};
+
 /* struct td_status_row: one line of a section. */
 struct td_status_row {
     enum td_row_kind kind;
@@ -421,6 +445,7 @@ struct td_status_row {
         struct td_row_fact fact;
         struct td_row_trace trace;
         struct td_row_side side;
+        struct td_row_outage outage;
     } u;
 };
 

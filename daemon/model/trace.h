@@ -43,6 +43,10 @@ enum td_trace_kind {
                            was heard last, if it was silent */
     TD_TRACE_PAUSED,    /* this daemon did not run. subject: this node; since: the last moment at
                            which it did */
+    TD_TRACE_STOPPED,   /* the process of a rank of this node for which a call waits is stopped.
+                           subject: rank; a: enum td_outage; b: pid */
+    TD_TRACE_GOES_ON,   /* that process runs again, or has called. subject, a, b: as in STOPPED;
+                           since: when it was seen to be stopped */
     TD_TRACE_KINDS
 };
 #define TD_TRACE_NOBODY UINT32_MAX

@@ -147,6 +147,19 @@ static void put_side(const struct td_row_side *r, Torus__Client__RowSide *m)
     m->rank = (uint32_t *)(uintptr_t)r->rank; /* protobuf-c does not change it */
 }
 
+static void put_outage(const struct td_row_outage *r, Torus__Client__RowOutage *m)
+{
+    m->instance = r->instance;
+    m->kind = r->kind;
+    m->rank = r->rank;
+    m->pid = r->pid;
+    m->count = r->count;
+    m->ns = r->ns;
+    m->longest_ns = r->longest_ns;
+    m->longest_age_ns = r->longest_age_ns;
+    m->text = td_wire_string(r->text);
+}
+
 static void put_fact(const struct td_row_fact *r, Torus__Client__RowFact *m)
 {
     m->name = td_wire_string(r->name);
@@ -271,6 +284,10 @@ void td_wire_put_row(const struct td_status_row *row, struct td_wire_row *to)
     case TD_ROW_SIDE:
         PUT(SIDE, side);
         put_side(&row->u.side, &to->body.side);
+        return;
+    case TD_ROW_OUTAGE:
+        PUT(OUTAGE, outage);
+        put_outage(&row->u.outage, &to->body.outage);
         return;
     }
 }
@@ -526,6 +543,18 @@ bool td_wire_get_row(const Torus__Client__Row *m, struct td_wire_memory *memory,
     case TORUS__CLIENT__ROW__BODY_SIDE:
         row->kind = TD_ROW_SIDE;
         return get_side(m->side, &row->u.side);
+    case TORUS__CLIENT__ROW__BODY_OUTAGE:
+        row->kind = TD_ROW_OUTAGE;
+        row->u.outage = (struct td_row_outage){.instance = m->outage->instance,
+                                               .kind = m->outage->kind,
+                                               .rank = m->outage->rank,
+                                               .pid = m->outage->pid,
+                                               .count = m->outage->count,
+                                               .ns = m->outage->ns,
+                                               .longest_ns = m->outage->longest_ns,
+                                               .longest_age_ns = m->outage->longest_age_ns,
+                                               .text = m->outage->text};
+        return true;
     case TORUS__CLIENT__ROW__BODY__NOT_SET:
     case _TORUS__CLIENT__ROW__BODY__CASE_IS_INT_SIZE:
         break;

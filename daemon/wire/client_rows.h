@@ -26,6 +26,7 @@ struct td_wire_row {
         Torus__Client__RowFact fact;
         Torus__Client__RowTrace trace;
         Torus__Client__RowSide side;
+        Torus__Client__RowOutage outage;
     } body;
     Torus__Client__Absent absent[TD_ROW_ABSENTS_MAX], *absents[TD_ROW_ABSENTS_MAX];
 };

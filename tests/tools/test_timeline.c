@@ -11,6 +11,7 @@
 #include "inspect/inspect.h"
 #include "inspect/trace_timeline.h"
 #include "model/call.h"
+#include "model/request.h"
 
 enum { JOB = 7, NODES = 3, EVENTS = 16 };
 static const int64_t SECOND = 1000000000;
@@ -42,7 +43,7 @@ static struct td_trace_event *add(uint32_t node, enum td_trace_kind kind, uint32
                                   double since, double at)
 {
     struct ins_event *e = &events[rings.count++];
-    bool of_job = kind < TD_TRACE_LINK_UP;
+    bool of_job = kind < TD_TRACE_LINK_UP || kind >= TD_TRACE_STOPPED;
     *e = (struct ins_event){.node = node,
                             .since = (int64_t)(since * (double)SECOND),
                             .at = (int64_t)(at * (double)SECOND),
@@ -340,6 +341,28 @@ static void a_failure_does_not_accuse_ranks_of_a_daemon_that_did_not_run(void **
     end();
 }
 
+/* The node of the rank knows that its process was stopped, and the call that waited for it. */
+static void a_stopped_process_has_its_begin_and_its_end(void **state)
+{
+    (void)state;
+    begin();
+    add(0, TD_TRACE_CALL, 0, 10, 10);
+    add(0, TD_TRACE_STOPPED, 1, 11, 11)->a = TD_OUTAGE_STOPPED;
+    add(0, TD_TRACE_GOES_ON, 1, 11, 18)->a = TD_OUTAGE_STOPPED;
+    add(0, TD_TRACE_CALL, 1, 18, 18);
+    add(1, TD_TRACE_STOPPED, 2, 20, 20)->a = TD_OUTAGE_TRACED;
+    for (size_t i = 0; i < rings.count; i++)
+        events[i].e.b = 183;
+    make();
+    expect("process 183 is stopped (SIGSTOP), and barrier 0 waits for it", 11, 11);
+    expect("process 183 runs again, stopped for about 7.0s", 18, 18);
+    expect("process 183 is stopped by a debugger, and barrier 0 waits for it", 20, 20);
+    assert_int_equal(argument("process 183 runs again, stopped for about 7.0s", "rank"), 1);
+    assert_int_equal(argument("process 183 runs again, stopped for about 7.0s", "stopped_ns"),
+                     7 * SECOND);
+    end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -350,6 +373,7 @@ int main(void)
         cmocka_unit_test(a_rank_of_a_silent_node_is_not_late),
         cmocka_unit_test(what_happened_to_nodes_is_shown),
         cmocka_unit_test(one_operation_has_what_happened_in_its_time),
+        cmocka_unit_test(a_stopped_process_has_its_begin_and_its_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -139,6 +139,9 @@ static void look_at_row(const struct td_status_row *row)
         look(row->u.side.call);
         assert_true(row->u.side.ranks <= TD_SIDE_RANKS_MAX);
         return;
+    case TD_ROW_OUTAGE:
+        look(row->u.outage.text);
+        return;
     case TD_ROW_WAIT:
     case TD_ROW_DIRECTION:
         return;

@@ -294,7 +294,7 @@ static struct td_row_trace some_trace(void)
 
 static struct td_status_row some_row(void)
 {
-    struct td_status_row row = {.kind = (enum td_row_kind)(1 + below(TD_ROW_SIDE))};
+    struct td_status_row row = {.kind = (enum td_row_kind)(1 + below(TD_ROW_OUTAGE))};
     switch (row.kind) {
     case TD_ROW_NODE:
         row.u.node = (struct td_row_node){wide32(), wide32(), text(100)};
@@ -429,6 +429,17 @@ static struct td_status_row some_row(void)
         row.u.side.count = row.u.side.ranks + (uint32_t)below(1000);
         for (uint32_t i = 0; i < row.u.side.ranks; i++)
             row.u.side.rank[i] = wide32();
+        break;
+    case TD_ROW_OUTAGE:
+        row.u.outage = (struct td_row_outage){.instance = draw(),
+                                              .kind = wide32(),
+                                              .rank = wide32(),
+                                              .pid = wide(),
+                                              .count = wide32(),
+                                              .ns = wide(),
+                                              .longest_ns = wide(),
+                                              .longest_age_ns = wide(),
+                                              .text = text(120)};
         break;
     }
     return row;

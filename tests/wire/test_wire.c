@@ -385,6 +385,17 @@ static void same_row(const struct td_status_row *a, const struct td_status_row *
         for (uint32_t i = 0; i < a->u.side.ranks; i++)
             SAME(u.side.rank[i]);
         break;
+    case TD_ROW_OUTAGE:
+        SAME(u.outage.instance);
+        SAME(u.outage.kind);
+        SAME(u.outage.rank);
+        SAME(u.outage.pid);
+        SAME(u.outage.count);
+        SAME(u.outage.ns);
+        SAME(u.outage.longest_ns);
+        SAME(u.outage.longest_age_ns);
+        SAME_TEXT(u.outage.text);
+        break;
     }
 }
 

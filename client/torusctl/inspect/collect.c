@@ -82,6 +82,7 @@ json_t *ins_state_json(const struct td_status_row *row)
     case TD_ROW_DIRECTION:
     case TD_ROW_PLAN:
     case TD_ROW_RECORD:
+    case TD_ROW_OUTAGE:
     case TD_ROW_WAIT:
     case TD_ROW_LINK:
     case TD_ROW_GROUP:

@@ -10,6 +10,7 @@
 #include "merge.h"
 #include "model/call.h"
 #include "model/program.h"
+#include "model/request.h"
 #include "trace_chrome.h"
 #include "trace_nodes.h"
 
@@ -557,6 +558,27 @@ static void put_death(struct maker *k, event e)
     chrome_instant(&k->c, e->node, CHROME_RANKS + e->e.subject, e->at, text, a);
 }
 
+/* put_stop adds that the process of a rank is stopped, or runs again. */
+static void put_stop(struct maker *k, event e)
+{
+    bool over = e->e.kind == TD_TRACE_GOES_ON, traced = e->e.a == TD_OUTAGE_TRACED;
+    json_t *a = arguments(k, e);
+    char text[160], operation[80], time[32];
+    add_number(a, "rank", e->e.subject);
+    add_number(a, "pid", e->e.b);
+    if (over)
+        add_number(a, "stopped_ns", (uint64_t)(e->at - e->since));
+    name(k, e, "", operation, sizeof operation);
+    ins_duration(time, sizeof time, e->at - e->since);
+    if (over)
+        snprintf(text, sizeof text, "process %llu runs again, stopped for about %s",
+                 (unsigned long long)e->e.b, time);
+    else
+        snprintf(text, sizeof text, "process %llu is stopped%s, and %s waits for it",
+                 (unsigned long long)e->e.b, traced ? " by a debugger" : " (SIGSTOP)", operation);
+    chrome_instant(&k->c, e->node, CHROME_RANKS + e->e.subject, e->at, text, a);
+}
+
 /* ---- all ---- */
 
 static void put(struct maker *k, event e)
@@ -597,6 +619,10 @@ static void put(struct maker *k, event e)
         return;
     case TD_TRACE_DIED:
         put_death(k, e);
+        return;
+    case TD_TRACE_STOPPED:
+    case TD_TRACE_GOES_ON:
+        put_stop(k, e);
         return;
     case TD_TRACE_LINK_UP: /* ins_trace_nodes adds these */
     case TD_TRACE_LINK_DOWN:

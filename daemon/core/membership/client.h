@@ -25,6 +25,13 @@ struct td_region {
     bool orphan;   /* off its client's list: freed after the last use */
 };
 
+/* struct td_client_stop: a process that was seen to be stopped (operation/stopped.h). */
+struct td_client_stop {
+    enum td_outage kind; /* TD_OUTAGE_NONE: it was not, when it was looked at last */
+    td_time looked_at;   /* 0: never */
+    td_time from, seen;  /* when it was seen to be stopped first and last */
+};
+
 struct td_client {
     struct td_client *next;
     uint32_t id; /* the driver's number */
@@ -40,6 +47,7 @@ struct td_client {
     bool wants_room;   /* this node had no room for a call of it */
     td_time failed_at; /* its latest answer to a call for an operation was an error; 0: it was not.
                           Calls in a segment are not known here */
+    struct td_client_stop stop;
     struct td_client *next_leaving; /* in the list `leaving` */
 };
 

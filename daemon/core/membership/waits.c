@@ -165,6 +165,41 @@ static void add_silence(const struct td_waits_job *j, struct td_wait_silence *ro
         row->ranks = charge->silent_ranks;
 }
 
+/* outage_of returns the row of an outage's subject. If it has none, it takes a free one, or else
+ * the least. */
+static struct td_wait_outage *outage_of(struct td_waits_job *j, const struct td_outage_seen *seen)
+{
+    struct td_wait_outage *least = j->outage;
+    for (struct td_wait_outage *row = j->outage; row < j->outage + TD_WAITS_OUTAGES; row++) {
+        if (row->kind == seen->kind && row->rank == seen->rank && row->pid == seen->pid)
+            return row;
+        if (row->ns < least->ns || !row->kind)
+            least = least->kind ? row : least;
+    }
+    *least = (struct td_wait_outage){.kind = seen->kind, .rank = seen->rank, .pid = seen->pid};
+    return least;
+}
+
+void td_waits_outage(struct td_waits_job *j, const struct td_outage_seen *seen)
+{
+    struct td_wait_outage *row = j ? outage_of(j, seen) : NULL;
+    if (!row)
+        return;
+    if (row->count == 0 || seen->from > row->to) {
+        row->count++;
+        row->from = row->to = seen->from;
+    }
+    if (seen->to > row->to) {
+        row->ns += seen->to - row->to;
+        row->to = seen->to;
+    }
+    if (row->to - row->from >= row->longest_ns) {
+        row->longest_ns = row->to - row->from;
+        row->longest_to = row->to;
+    }
+    snprintf(row->text, sizeof row->text, "%s", seen->text);
+}
+
 void td_waits_charge(struct td_communicator *c, uint32_t rank, uint32_t kind,
                      const struct td_charge *charge)
 {

@@ -8,20 +8,25 @@
  * charges the time of its own ranks: the sums of all nodes are the sums of the job. Calls of a
  * segment are counted there (segment/segment.h); their sums are added when the segment is closed.
  *
- * A record has the name of its job, the first failure of a call, and the first death of a rank. It
- * outlives its job: a new job takes the place of the one that ended first.
- * Owns: TD_WAITS_JOBS_MAX records, in one allocation of fixed size.
- * Borrows: nothing.
- * Invariant: a record with groups is not replaced. A row of many is replaced by another rank's only
- * if it is the least of its neighbours, and that of a silent node by another node's only if it is
- * the least of all.
- * Pure: no I/O, clock, or globals. */
+ * A record has the name of its job, the first failure of a call, the first death of a rank, and
+ * what stood still at this node while the job ran (outages). It outlives its job: a new job takes
+ * the place of the one that ended first. Owns: TD_WAITS_JOBS_MAX records, in one allocation of
+ * fixed size. Borrows: nothing. Invariant: a record with groups is not replaced. A row of many is
+ * replaced by another rank's only if it is the least of its neighbours, and that of a silent node,
+ * or of an outage, by another one's only if it is the least of all. Pure: no I/O, clock, or
+ * globals. */
 #ifndef TD_CORE_MEMBERSHIP_WAITS_H
 #define TD_CORE_MEMBERSHIP_WAITS_H
 
 #include "communicator.h"
 
-enum { TD_WAITS_JOBS_MAX = 64, TD_WAITS_ROWS = 128, TD_WAITS_SILENCES = 16 };
+enum {
+    TD_WAITS_JOBS_MAX = 64,
+    TD_WAITS_ROWS = 128,
+    TD_WAITS_SILENCES = 16,
+    TD_WAITS_OUTAGES = 16,
+    TD_OUTAGE_TEXT_MAX = 120
+};
 
 /* struct td_wait: what the ranks of this node waited for one rank, in calls of one kind; or while
  * that rank could not be heard because a node was silent. */
@@ -50,6 +55,19 @@ struct td_wait_silence {
     td_time longest_to;
     uint64_t unheard_ns, longest_unheard_ns; /* the part of the latest and of the longest one until
                                                 the node was heard again; 0: not known here */
+};
+
+/* struct td_wait_outage: times in which something of this node stood still, as far as this node saw
+ * it. */
+struct td_wait_outage {
+    enum td_outage kind;     /* TD_OUTAGE_NONE: the row is free */
+    uint32_t rank;           /* of a process: in the job; else 0 */
+    uint64_t pid;            /* of a process; else 0 */
+    uint32_t count;          /* outages */
+    td_time from, to;        /* the latest one */
+    uint64_t ns, longest_ns; /* the length of all, and of the longest one */
+    td_time longest_to;
+    char text[TD_OUTAGE_TEXT_MAX]; /* INTERFACE: what is wrong with it */
 };
 
 /* struct td_waits_side: a call that ranks of this node made where others made another one. */
@@ -85,6 +103,7 @@ struct td_waits_job {
                                 have given it up; 0: the daemon had run */
     struct td_wait row[TD_WAITS_ROWS];
     struct td_wait_silence silence[TD_WAITS_SILENCES]; /* one for each silent node */
+    struct td_wait_outage outage[TD_WAITS_OUTAGES];    /* one for each process, and so on */
 };
 
 /* struct td_charge: the waiting of one operation at this node, which ends at `at`. */
@@ -140,6 +159,18 @@ void td_waits_failed(struct td_core *core, struct td_communicator *c,
 void td_waits_differ(const struct td_core *core, struct td_communicator *c, uint64_t sequence);
 void td_waits_side(struct td_communicator *c, uint64_t sequence, uint32_t rank,
                    const struct td_call *call);
+/* struct td_outage_seen: an outage, as far as this node has seen it. It may be seen again later,
+ * with the same begin. */
+struct td_outage_seen {
+    enum td_outage kind;
+    uint32_t rank; /* STOPPED, TRACED: in the job; else 0 */
+    uint64_t pid;  /* STOPPED, TRACED; else 0 */
+    td_time from, to;
+    const char *text; /* INTERFACE; else "" */
+};
+
+/* td_waits_outage notes an outage in the record of a job (NULL: it has none). */
+void td_waits_outage(struct td_waits_job *job, const struct td_outage_seen *seen);
 /* td_waits_died notes that the process of a rank of this node has ended without leaving the job,
  * and not because a call of it had failed; the first death stays. paused_ns: for how long the
  * daemon had not run just before, or 0. */

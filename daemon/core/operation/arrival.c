@@ -10,6 +10,7 @@
 #include "gate.h"
 #include "model/plan_call.h"
 #include "recording.h"
+#include "stopped.h"
 #include "stall.h"
 
 bool td_arrival_mismatched(const struct td_operation *o)
@@ -465,6 +466,7 @@ void td_arrival_request(struct td_core *core, struct td_client *client, const st
         return;
     }
     uint64_t sequence = q->u.operation.sequence;
+    td_stopped_called(core, c, seat, sequence + q->u.operation.by_segment);
     bool again = sequence < seat->next_sequence && seat->again && sequence + 1 >= seat->again;
     if (sequence < seat->next_sequence && !again) {
         td_client_expel(core, client->id, TD_ERR_PROTOCOL,

@@ -14,6 +14,7 @@
 #include "core/net/silence.h"
 #include "recording.h"
 #include "stall.h"
+#include "stopped.h"
 
 enum { VERDICT_NS = 200000000, RETRY_NS = 1000000, ASK_NS = 1000000000 };
 
@@ -546,6 +547,8 @@ void td_gate_timers(struct td_core *core, struct td_operation *o)
             td_operation_appeal_again(core, o);
         if (core->now >= o->report_at)
             report(core, o, false);
+        if (core->now >= o->look_at)
+            td_stopped_look(core, o);
         if (core->now >= o->spare_at && o->state == TD_OPERATION_GATHERING)
             spare(core, o);
         if (core->now >= o->retry_at && (o->state == TD_OPERATION_GATHERING || td_flood_sent(o)))
@@ -557,6 +560,7 @@ void td_gate_timers(struct td_core *core, struct td_operation *o)
         td_core_alarm(core, o->expires_at);
         td_core_alarm(core, o->verdict_at);
         td_core_alarm(core, o->report_at);
+        td_core_alarm(core, o->look_at);
         if (core->now < o->spare_at)
             td_core_alarm(core, o->spare_at);
         td_core_alarm(core, o->appeal_at);

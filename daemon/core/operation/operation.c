@@ -20,6 +20,7 @@
 #include "core/net/link.h"
 #include "core/net/session.h"
 #include "stall.h"
+#include "stopped.h"
 
 static bool advance(struct td_core *core, struct td_task *task);
 
@@ -162,6 +163,7 @@ struct td_operation *td_operation_obtain(struct td_core *core, struct td_communi
     o->stalled_on = UINT32_MAX;
     o->report_at = core->now + TD_REPORT_NS;
     td_core_alarm(core, o->report_at);
+    td_stopped_begin(core, o);
     /* the place of the sentence of an error is reserved: it must not fail for lack of memory */
     o->arrival = td_arena_alloc(core->arena, c->ranks * sizeof *o->arrival + TD_TEXT_MAX);
     o->source = td_arena_alloc(core->arena, c->ranks * sizeof *o->source);

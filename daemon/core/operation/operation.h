@@ -101,6 +101,7 @@ struct td_operation {
     uint8_t *known; /* bitmap of the ranks that reports name; NULL until the first report */
     uint32_t known_sent;
     td_time report_at;
+    td_time look_at; /* when it looks for stopped ranks of this node (stopped.h) */
 
     uint32_t flights;
     struct td_sender sender;   /* this operation as the fabric sees it */

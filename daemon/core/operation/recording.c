@@ -77,6 +77,26 @@ void td_recording_return(struct td_core *core, const struct td_operation *o, uin
                                 .error = (uint16_t) - (int)(gone ? TD_ERR_RANK_FAILED : o->error)});
 }
 
+void td_recording_stop(struct td_core *core, const struct td_communicator *c,
+                       const struct td_seat *seat, uint64_t number, enum td_trace_kind kind)
+{
+    const struct td_client_stop *stop = &seat->client->stop;
+    struct td_recorder *r = core->recorder;
+    if (!r)
+        return;
+    struct td_trace_event *e = td_recorder_next(r);
+    *e = (struct td_trace_event){.number = r->next - 1,
+                                 .at = core->now,
+                                 .since = stop->from,
+                                 .world = c->world,
+                                 .group = group_name(c),
+                                 .sequence = number,
+                                 .kind = (uint8_t)kind,
+                                 .subject = td_communicator_job_rank(c, seat->rank),
+                                 .a = stop->kind,
+                                 .b = seat->client->pid};
+}
+
 void td_recording_release(struct td_core *core, const struct td_operation *o)
 {
     if (!core->recorder)

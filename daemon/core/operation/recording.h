@@ -17,6 +17,10 @@ void td_recording_call(struct td_core *core, const struct td_operation *o, uint3
                        uint8_t call);
 void td_recording_return(struct td_core *core, const struct td_operation *o, uint32_t local,
                          bool gone);
+/* td_recording_stop: a rank of this node for which operation `number` waits is stopped, or goes on
+ * (TD_TRACE_STOPPED, TD_TRACE_GOES_ON). */
+void td_recording_stop(struct td_core *core, const struct td_communicator *c,
+                       const struct td_seat *seat, uint64_t number, enum td_trace_kind kind);
 void td_recording_release(struct td_core *core, const struct td_operation *o);
 /* td_recording_steps: the first step of a family begins, or the last one ends. */
 void td_recording_steps(struct td_core *core, const struct td_operation *o, enum td_trace_kind kind,

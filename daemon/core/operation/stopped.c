@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stopped.h"
+
+#include "core/membership/waits.h"
+#include "recording.h"
+
+/* outage_of returns the outage that a state of a process is (a letter of proc(5)). */
+static enum td_outage outage_of(char state)
+{
+    return state == 'T' ? TD_OUTAGE_STOPPED : state == 't' ? TD_OUTAGE_TRACED : TD_OUTAGE_NONE;
+}
+
+static bool is_dead(char state)
+{
+    return state == 'X' || state == 'Z';
+}
+
+/* note_until notes in the record of the job that a rank was stopped until a time. */
+static void note_until(const struct td_communicator *c, const struct td_seat *seat, td_time to)
+{
+    const struct td_client_stop *stop = &seat->client->stop;
+    td_waits_outage(c->waits,
+                    &(struct td_outage_seen){.kind = stop->kind,
+                                             .rank = td_communicator_job_rank(c, seat->rank),
+                                             .pid = seat->client->pid,
+                                             .from = stop->from,
+                                             .to = to,
+                                             .text = ""});
+}
+
+/* end ends what is known of a stopped process. Its end is between two looks. After a time without
+ * looks, because no call waited, the last look counts. */
+static void end(const struct td_core *core, const struct td_communicator *c,
+                const struct td_seat *seat)
+{
+    struct td_client_stop *stop = &seat->client->stop;
+    bool looked = core->now - stop->seen <= 2 * TD_STOPPED_LOOK_NS;
+    note_until(c, seat, looked ? core->now : stop->seen);
+    stop->kind = TD_OUTAGE_NONE;
+}
+
+/* look_at_rank looks at a rank that has not called, unless another operation has done so. */
+static void look_at_rank(struct td_core *core, const struct td_operation *o,
+                         const struct td_seat *seat)
+{
+    struct td_client_stop *stop = &seat->client->stop;
+    if (!stop->looked_at || core->now - stop->looked_at >= TD_STOPPED_LOOK_NS) {
+        char state = core->options.process_state(seat->client->pid);
+        enum td_outage kind = outage_of(state);
+        stop->looked_at = core->now;
+        if (stop->kind && stop->kind != kind) {
+            if (!is_dead(state))
+                td_recording_stop(core, o->communicator, seat, td_operation_number(o),
+                                  TD_TRACE_GOES_ON);
+            end(core, o->communicator, seat);
+        }
+        if (kind && !stop->kind) {
+            stop->kind = kind;
+            stop->from = core->now;
+            td_recording_stop(core, o->communicator, seat, td_operation_number(o),
+                              TD_TRACE_STOPPED);
+        }
+        stop->seen = core->now;
+    }
+    if (stop->kind)
+        note_until(o->communicator, seat, stop->seen);
+}
+
+void td_stopped_begin(const struct td_core *core, struct td_operation *o)
+{
+    o->look_at = core->options.process_state ? core->now + TD_STOPPED_LOOK_NS : TD_TIME_NEVER;
+}
+
+void td_stopped_look(struct td_core *core, struct td_operation *o)
+{
+    const struct td_communicator *c = o->communicator;
+    o->look_at = TD_TIME_NEVER; /* the ranks of this node have called */
+    for (uint32_t i = 0; i < c->ranks; i++) {
+        const struct td_seat *seat = &c->seat[i];
+        if (o->arrival[i].state != TD_ARRIVAL_ABSENT || !td_seat_occupied(seat) || !seat->client)
+            continue;
+        look_at_rank(core, o, seat);
+        o->look_at = core->now + TD_STOPPED_LOOK_NS;
+    }
+}
+
+void td_stopped_called(struct td_core *core, const struct td_communicator *c,
+                       const struct td_seat *seat, uint64_t number)
+{
+    if (!seat->client || !seat->client->stop.kind)
+        return;
+    td_recording_stop(core, c, seat, number, TD_TRACE_GOES_ON);
+    end(core, c, seat);
+}

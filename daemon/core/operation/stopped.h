@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stopped: notices that the process of a rank is stopped while a call waits for it.
+ *
+ * An operation that has waited for a second looks once a second at the ranks of this node that have
+ * not called. The driver tells the states of their processes (td_core_options.process_state);
+ * without it nothing happens here. A stopped process and its end become events of the flight
+ * recorder, and an outage in the record of the job (waits.h). The end is noticed by the next look,
+ * or by the next call of the rank.
+ * Owns: `stop` of clients. Pure: no I/O, clock, or globals. */
+#ifndef TD_CORE_OPERATION_STOPPED_H
+#define TD_CORE_OPERATION_STOPPED_H
+
+#include "operation.h"
+
+#define TD_STOPPED_LOOK_NS UINT64_C(1000000000)
+
+/* td_stopped_begin sets the time when a new operation looks first. */
+void td_stopped_begin(const struct td_core *core, struct td_operation *o);
+/* td_stopped_look looks at the ranks of this node that have not called an operation, and sets the
+ * time when it looks next. */
+void td_stopped_look(struct td_core *core, struct td_operation *o);
+/* td_stopped_called: a rank of this node has called operation `number` of a group, as ranks count,
+ * so its process runs. */
+void td_stopped_called(struct td_core *core, const struct td_communicator *c,
+                       const struct td_seat *seat, uint64_t number);
+
+#endif
