@@ -12,6 +12,7 @@
 #include "lost.h"
 #include "merge.h"
 #include "model/call.h"
+#include "outages.h"
 #include "present.h"
 #include "remains.h"
 #include "silences.h"
@@ -303,11 +304,11 @@ static void facts_free(struct facts *f)
 static json_t *blank_of(json_t *name, json_t *uid, json_t *size)
 {
     return json_pack("{s:O s:O s:O s:i s:i s:i s:i s:i s:s s:i s:[] s:[] s:[] s:[] s:[] s:[] s:[] "
-                     "s:[] s:[] s:[] s:s s:[]}",
+                     "s:[] s:[] s:[] s:[] s:s s:[]}",
                      "job", name, "uid", uid, "size", size, "formed_ns", 0, "ended_ns", 0,
                      "waited_ns", 0, "calls", 0, "error", 0, "text", "", "failed_ns", 0,
                      "stragglers", "silences", "in_flight", "named", "named_nodes", "restarted",
-                     "nodes", "without", "stayed", "sides", "state", "", "processes");
+                     "nodes", "without", "stayed", "sides", "outages", "state", "", "processes");
 }
 
 static json_t *age_json(const struct td_status_row *row)
@@ -369,6 +370,8 @@ static void fill(struct ins_machine *m, json_t *record, const struct facts *f)
     json_t *silences = ins_silences(f->rows, ins_number(record, "instance"));
     json_object_set_new(record, "silences", sorted(silences));
     json_decref(silences);
+    json_object_set_new(record, "outages",
+                        ins_outages(m, ins_number(record, "instance"), f->unix_ns));
     name_ranks(record, f->rows, f->peers);
     add_without(m, record, f->rows);
 }

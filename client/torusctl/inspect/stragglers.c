@@ -6,6 +6,7 @@
 
 #include "collect.h"
 #include "inspect.h"
+#include "outages.h"
 #include "present.h"
 #include "records.h"
 #include "silences.h"
@@ -76,6 +77,7 @@ static void show(const json_t *record)
            "last\n",
            calls, calls == 1 ? " is" : "s are", waited);
     ins_silences_print(json_object_get(record, "silences"), ins_number(record, "unix_ns"));
+    ins_outages_print_ranks(record, -1);
     ins_record_print_without(record);
     ins_record_print_failure(record);
     ins_present_print(json_object_get(record, "in_flight"));

@@ -6,6 +6,7 @@
 #include "death.h"
 #include "inspect.h"
 #include "lost.h"
+#include "outages.h"
 #include "present.h"
 #include "records.h"
 #include "remains.h"
@@ -36,7 +37,7 @@ static void print_worst(const json_t *record, const char *before)
 {
     const json_t *worst = json_array_get(json_object_get(record, "stragglers"), 0);
     double all = (double)ins_number(record, "waited_ns");
-    char waited[32], longest[200] = "", time[32], in[120], process[40] = "";
+    char waited[32], longest[200] = "", time[32], in[120], process[40] = "", stopped[240];
     if (!worst || all <= 0)
         return;
     ins_duration(waited, sizeof waited, ins_number(worst, "waited_ns"));
@@ -47,11 +48,13 @@ static void print_worst(const json_t *record, const char *before)
                  in);
     if (ins_number(worst, "pid"))
         snprintf(process, sizeof process, ", process %lld", (long long)ins_number(worst, "pid"));
+    ins_outages_rank(stopped, sizeof stopped, record, ins_number(worst, "rank"));
     printf(
-        "%sthe others waited most for rank %lld on node %lld%s: %s, summed over them, %.0f %% of "
-        "all waiting%s%s\n",
+        "%sthe others waited most for rank %lld on node %lld%s%s%s: %s, summed over them, %.0f %% "
+        "of all waiting%s%s\n",
         before, (long long)ins_number(worst, "rank"), (long long)ins_number(worst, "node"), process,
-        waited, 100 * (double)ins_number(worst, "waited_ns") / all,
+        *stopped ? ", which " : "", stopped, waited,
+        100 * (double)ins_number(worst, "waited_ns") / all,
         json_array_size(json_object_get(record, "silences")) ? " for ranks" : "", longest);
 }
 
@@ -67,6 +70,7 @@ static void print_past(const json_t *record, const char *before)
     print_worst(record, before);
     if (!silent)
         ins_silences_print(json_object_get(record, "silences"), ins_number(record, "unix_ns"));
+    ins_outages_print_ranks(record, worst ? ins_number(worst, "rank") : -1);
     ins_record_print_without(record);
 }
 
