@@ -286,6 +286,42 @@ static void a_rank_that_gave_a_paused_daemon_up_is_recorded_with_the_pause(void 
     node_end();
 }
 
+/* outage returns an outage of the only job, or NULL. */
+static const struct td_wait_outage *outage(void)
+{
+    const struct td_wait_outage *o = node.core->waits[0].outage;
+    return o->kind ? o : NULL;
+}
+
+/* Other nodes tell that this one was silent, and cannot tell why. A job has only what was since it
+ * formed. */
+static void a_pause_is_on_record_at_the_jobs_of_the_node(void **state)
+{
+    (void)state;
+    begin();
+    pass(4 * beat);
+    struct td_communicator *c = group();
+    pause_for(beat);
+    assert_null(outage()); /* too short to be told */
+    pass(4 * beat);
+    td_time from = node.core->now;
+    pause_for(24 * beat);
+    assert_int_equal(outage()->kind, TD_OUTAGE_PAUSED);
+    assert_int_equal(outage()->count, 1);
+    assert_int_equal(outage()->to, node.core->now);
+    assert_in_range(outage()->ns, 23 * beat, 24 * beat);
+    assert_in_range(outage()->from, from, from + beat);
+    pass(beat);
+    pause_for(12 * beat);
+    assert_int_equal(outage()->count, 2);
+    assert_in_range(outage()->longest_ns, 23 * beat, 24 * beat);
+    *c->waits->outage = (struct td_wait_outage){.kind = TD_OUTAGE_NONE};
+    c->waits->formed_at = node.core->now + 20 * beat;
+    pause_for(24 * beat);
+    assert_int_equal(outage()->ns, 4 * beat);
+    node_end();
+}
+
 /* Another node that has not heard of the loss calls for the job, whose ranks here are all gone. */
 static void a_job_that_is_over_tells_that_its_daemon_was_given_up(void **state)
 {
@@ -396,6 +432,7 @@ int main(void)
         cmocka_unit_test(client_without_hello_has_its_time_left_after_a_pause),
         cmocka_unit_test(operation_is_not_stalled_by_a_pause),
         cmocka_unit_test(a_rank_that_gave_a_paused_daemon_up_is_recorded_with_the_pause),
+        cmocka_unit_test(a_pause_is_on_record_at_the_jobs_of_the_node),
         cmocka_unit_test(a_job_that_is_over_tells_that_its_daemon_was_given_up),
         cmocka_unit_test(a_short_pause_after_a_long_one_does_not_hide_it),
         cmocka_unit_test(the_call_of_a_rank_that_is_gone_is_over),

@@ -104,12 +104,50 @@ static void a_rank_that_is_stopped_is_not_told(void **state)
     json_decref(record);
 }
 
+/* silence_of returns a silence of node 1 that ended `age` ago. */
+static json_t *silence_of(json_int_t length, json_int_t age)
+{
+    return json_pack("{s:i s:i s:I s:I}", "node", 1, "silences", 1, "silence_longest_ns", length,
+                     "silence_longest_age_ns", age);
+}
+
+/* The other nodes know only that node 1 was silent. A short pause does not explain a long silence,
+ * nor does one at another time or of another node. */
+static void a_silence_is_explained_by_the_node_itself(void **state)
+{
+    static const struct {
+        int node;
+        json_int_t length, age;
+        bool explains;
+    } cases[] = {{1, 15 * S, 20 * S, true},  {1, 8 * S, 24 * S, true},  {1, 2 * S, 24 * S, false},
+                 {1, 15 * S, 40 * S, false}, {1, 15 * S, 2 * S, false}, {2, 15 * S, 20 * S, false}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        json_t *silences = json_pack("[o]", silence_of(16 * S, 20 * S)),
+               *rows = json_pack("[o o]",
+                                 row_of(JOB, cases[i].node, "paused", 0, 1, cases[i].length,
+                                        cases[i].length, cases[i].age),
+                                 row_of(JOB, 1, "stopped", 0, 1, 16 * S, 16 * S, 20 * S)),
+               *outages = ins_outages_of(rows, JOB, NOW, NOW);
+        ins_outages_explain(silences, outages);
+        const json_t *cause = json_object_get(json_array_get(silences, 0), "cause");
+        assert_non_null(cause);
+        assert_int_equal(!json_is_null(cause), cases[i].explains);
+        if (cases[i].explains)
+            assert_string_equal(ins_string(cause, "what"), "paused");
+        json_decref(silences);
+        json_decref(rows);
+        json_decref(outages);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ages_are_those_of_the_record),
         cmocka_unit_test(a_rank_that_was_stopped_is_told),
         cmocka_unit_test(a_rank_that_is_stopped_is_not_told),
+        cmocka_unit_test(a_silence_is_explained_by_the_node_itself),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,6 +78,14 @@ static void a_silence_has_its_length_and_its_begin(void **state)
         "node 1 was silent 2 times, for 24.0s in all; the longest time was 16.0s, since 2020-05-20 "
         "12:00:20 (its messages came after 18.0s): the calls of 1 rank waited to hear from it, "
         "40.0s summed over them; that is charged to no rank\n");
+    assert_string_equal(
+        said(json_pack("[{s:i s:I s:i s:i s:I s:I s:I s:{s:s s:s}}]", "node", 1, "waited_ns",
+                       21 * S, "ranks", 7, "silences", 1, "silence_ns", 3 * S, "silence_longest_ns",
+                       3 * S, "silence_longest_age_ns", 20 * S, "cause", "what", "paused", "text",
+                       "")),
+        "node 1 was silent for 3.0s, since 2020-05-20 12:00:17, because its daemon did not run: "
+        "the calls of 7 ranks waited to hear from it, 21.0s summed over them; that is charged to "
+        "no rank\n");
 }
 
 int main(void)

@@ -70,6 +70,39 @@ json_t *ins_outages(struct ins_machine *m, json_int_t instance, json_int_t unix_
     return outages;
 }
 
+/* ---- silences ---- */
+
+/* is_cause returns true if an outage of a node explains its longest silence: a daemon that did not
+ * run for at least half of it. */
+static bool is_cause(const json_t *outage, const json_t *silence)
+{
+    json_int_t length = ins_number(silence, "silence_longest_ns"),
+               end = ins_number(silence, "silence_longest_age_ns"), begin = end + length,
+               to = ins_number(outage, "longest_age_ns"),
+               from = to + ins_number(outage, "longest_ns"); /* all are ages */
+    json_int_t both = (from < begin ? from : begin) - (to > end ? to : end);
+    return strcmp(ins_string(outage, "what"), "paused") == 0 && both > 0 && 2 * both >= length &&
+           ins_number(outage, "node") == ins_number(silence, "node");
+}
+
+void ins_outages_explain(json_t *silences, const json_t *outages)
+{
+    json_t *s = NULL;
+    const json_t *o = NULL;
+    size_t i = 0, k = 0;
+    json_array_foreach(silences, i, s)
+    {
+        json_object_set_new(s, "cause", json_null());
+        json_array_foreach(outages, k, o)
+        {
+            if (is_cause(o, s))
+                json_object_set_new(s, "cause",
+                                    json_pack("{s:O s:O}", "what", json_object_get(o, "what"),
+                                              "text", json_object_get(o, "text")));
+        }
+    }
+}
+
 /* ---- text ---- */
 
 /* is_stopped_now returns true if a call in flight waits for a rank that is stopped. */

@@ -18,6 +18,10 @@ json_t *ins_outages(struct ins_machine *m, json_int_t instance, json_int_t unix_
 json_t *ins_outages_of(const json_t *rows, json_int_t instance, json_int_t unix_ns,
                        json_int_t now_ns);
 
+/* ins_outages_explain adds to silences (silences.h) what stood still at the silent node meanwhile,
+ * if that is known: "cause", null or {what, text}. */
+void ins_outages_explain(json_t *silences, const json_t *outages);
+
 /* ins_outages_rank writes that a rank of a record was stopped: "was stopped meanwhile (SIGSTOP) for
  * about 7.0s, since 05:20:41", or nothing. It writes nothing of a rank that is stopped now, which a
  * call in flight waits for: that is told there. It returns text. */

@@ -367,11 +367,12 @@ static void fill(struct ins_machine *m, json_t *record, const struct facts *f)
                             ? ins_sides(m, ins_number(record, "instance"))
                             : json_array());
     sum_up(record, f->rows);
-    json_t *silences = ins_silences(f->rows, ins_number(record, "instance"));
+    json_t *silences = ins_silences(f->rows, ins_number(record, "instance")),
+           *outages = ins_outages(m, ins_number(record, "instance"), f->unix_ns);
+    ins_outages_explain(silences, outages);
     json_object_set_new(record, "silences", sorted(silences));
+    json_object_set_new(record, "outages", outages);
     json_decref(silences);
-    json_object_set_new(record, "outages",
-                        ins_outages(m, ins_number(record, "instance"), f->unix_ns));
     name_ranks(record, f->rows, f->peers);
     add_without(m, record, f->rows);
 }

@@ -2,6 +2,7 @@
 #include "silences.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "inspect.h"
 
@@ -51,12 +52,14 @@ json_t *ins_silences(const json_t *rows, json_int_t instance)
 }
 
 /* print_length prints how often and for how long a node was silent, and since when. Its messages
- * may come long after it is heard again: then both times are told. */
+ * may come long after it is heard again: then both times are told. What stood still there then is
+ * told, if its own daemon has seen that. */
 static void print_length(const json_t *s, json_int_t unix_ns)
 {
     json_int_t count = ins_number(s, "silences"), most = ins_number(s, "silence_longest_ns"),
                unheard = ins_number(s, "silence_unheard_ns");
     bool late = unheard && most > unheard + LATER_NS;
+    const char *because = "";
     char all[32], longest[32], since[32], came[32], later[80] = "";
     ins_duration(all, sizeof all, ins_number(s, "silence_ns"));
     ins_duration(longest, sizeof longest,
@@ -67,14 +70,16 @@ static void print_length(const json_t *s, json_int_t unix_ns)
     ins_moment(since, sizeof since, unix_ns - ins_number(s, "silence_longest_age_ns") - most, 0);
     if (late)
         snprintf(later, sizeof later, " (its messages came after %s)", came);
+    if (strcmp(ins_string(json_object_get(s, "cause"), "what"), "paused") == 0)
+        because = ", because its daemon did not run";
     printf("node %lld was silent", (long long)ins_number(s, "node"));
     if (count == 0) /* a daemon of an older release tells the waiting only */
         printf(", up to %s at a time", longest);
     else if (count == 1)
-        printf(" for %s, since %s%s", longest, since, later);
+        printf(" for %s, since %s%s%s", longest, since, later, because);
     else
-        printf(" %lld times, for %s in all; the longest time was %s, since %s%s", (long long)count,
-               all, longest, since, later);
+        printf(" %lld times, for %s in all; the longest time was %s, since %s%s%s",
+               (long long)count, all, longest, since, later, because);
 }
 
 void ins_silences_print(const json_t *silences, json_int_t unix_ns)
