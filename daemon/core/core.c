@@ -40,6 +40,7 @@
 #include "inspect.h"
 #include "end_calls.h"
 #include "look.h"
+#include "outages.h"
 #include "core/net/session.h"
 #include "sums.h"
 
@@ -603,6 +604,7 @@ static void run_timers(struct td_core *core)
 {
     core->alarm = TD_TIME_NEVER;
     td_health_tick(core);
+    td_outages_timers(core);
     td_session_timers(core);
     td_early_timers(core);
     core->fabric->timers(core);
@@ -663,21 +665,6 @@ static void note_given_up(struct td_core *core, td_time now, td_time late)
     core->given_up_until = now + GIVEN_UP_NS;
 }
 
-/* note_outage notes a pause in the records of the jobs of this node, if it is so long that others
- * may call the node silent. */
-static void note_outage(const struct td_core *core, td_time now, td_time late)
-{
-    struct td_outage_seen seen = {.kind = TD_OUTAGE_PAUSED, .to = now, .text = ""};
-    if (late < 2 * (td_time)core->settings.heartbeat_ns)
-        return;
-    for (const struct td_communicator *c = core->communicators; c; c = c->next) {
-        if (!c->waits)
-            continue;
-        seen.from = now - late > c->waits->formed_at ? now - late : c->waits->formed_at;
-        td_waits_outage(c->waits, &seen);
-    }
-}
-
 /* note_pause puts off all judgements of others by the time in which this daemon did not run. What
  * they sent meanwhile waits in sockets, and timers may expire before the driver has read it. */
 static void note_pause(struct td_core *core, td_time now)
@@ -688,7 +675,7 @@ static void note_pause(struct td_core *core, td_time now)
     core->paused_ns = late;
     core->resumed_at = now;
     note_given_up(core, now, late);
-    note_outage(core, now, late);
+    td_outages_pause(core, now, late);
     td_recorder_node(core->recorder, TD_TRACE_PAUSED, core->node, now, now - late, 0);
     td_session_resumed(core, late);
     td_client_resumed(core, late);

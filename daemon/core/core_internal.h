@@ -93,6 +93,10 @@ struct td_core {
     /* the last such time in which clients may have given it up, and until when it may not have read
      * yet that they have; a shorter pause after it puts that off */
     td_time given_up_ns, given_up_until;
+    /* core/outages.h: when the driver is asked again about an interface, and of which node first;
+     * since when and until when it was seen to be at fault */
+    td_time fault_look_at, fault_from, fault_seen;
+    uint32_t fault_next;
     td_time links_expire_at; /* when the first of the links that are down is given up */
     struct td_early *early;  /* [nodes] (net/early.h) */
     td_time early_at;        /* when a missing message is asked for */

@@ -9,6 +9,7 @@
 #include "core/core.h"
 #include "core/inspect.h"
 #include "core/look.h"
+#include "core/membership/waits.h"
 #include "core/net/goodbye.h"
 #include "core/net/health.h"
 #include "core/net/link.h"
@@ -130,6 +131,40 @@ static void a_silence_by_a_fault_of_this_host_blames_this_host(void **state)
     node_end();
 }
 
+/* Node 0 can only tell that this node was silent, and the fault is over when somebody asks. */
+static void a_fault_of_this_host_is_on_record_at_its_jobs(void **state)
+{
+    (void)state;
+    begin(TD_MINOR_GOODBYE, true);
+    node.core->options.driver = &fault;
+    node.core->options.own_fault = own_fault;
+    fault = NULL;
+    struct td_communicator *c = node_group(2);
+    const struct td_wait_outage *o = c->waits->outage;
+    pass(3 * SECOND, true);
+    td_time heard = node.core->link[FAR].heard_at;
+    pass(3 * SECOND, false); /* for another reason */
+    assert_int_equal(o->kind, TD_OUTAGE_NONE);
+    fault = "interface eth0 of node 1 is down";
+    pass(5 * SECOND, false);
+    assert_int_equal(o->kind, TD_OUTAGE_INTERFACE);
+    assert_string_equal(o->text, fault);
+    assert_int_equal(o->from, heard);
+    assert_in_range(o->to, node.core->now - SECOND, node.core->now);
+    assert_int_equal(o->count, 1);
+    fault = NULL;
+    td_time to = o->to;
+    pass(20 * SECOND, true);
+    assert_int_equal(o->to, to);
+    fault = "interface eth0 of node 1 has no carrier: look at its cable and the switch";
+    pass(5 * SECOND, true); /* nobody asks while nobody is silent */
+    assert_int_equal(o->count, 1);
+    pass(5 * SECOND, false);
+    assert_int_equal(o->count, 2);
+    assert_string_equal(o->text, fault);
+    node_end();
+}
+
 static void a_daemon_that_was_heard_to_its_end_has_died(void **state)
 {
     (void)state;
@@ -203,6 +238,7 @@ int main(void)
         cmocka_unit_test(a_link_over_which_nothing_has_come_names_what_to_check),
         cmocka_unit_test(the_log_is_told_once_of_a_link_over_which_nothing_comes),
         cmocka_unit_test(a_silence_by_a_fault_of_this_host_blames_this_host),
+        cmocka_unit_test(a_fault_of_this_host_is_on_record_at_its_jobs),
         cmocka_unit_test(a_daemon_that_was_heard_to_its_end_has_died),
         cmocka_unit_test(nobody_knows_how_a_daemon_ended_that_was_not_heard),
         cmocka_unit_test(a_daemon_that_listens_somewhere_else_now_is_not_told_as_stopped),

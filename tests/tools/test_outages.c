@@ -107,8 +107,8 @@ static void a_rank_that_is_stopped_is_not_told(void **state)
 /* silence_of returns a silence of node 1 that ended `age` ago. */
 static json_t *silence_of(json_int_t length, json_int_t age)
 {
-    return json_pack("{s:i s:i s:I s:I}", "node", 1, "silences", 1, "silence_longest_ns", length,
-                     "silence_longest_age_ns", age);
+    return json_pack("{s:i s:i s:i s:I s:I}", "node", 1, "told_by", 3, "silences", 1,
+                     "silence_longest_ns", length, "silence_longest_age_ns", age);
 }
 
 /* The other nodes know only that node 1 was silent. A short pause does not explain a long silence,
@@ -117,15 +117,19 @@ static void a_silence_is_explained_by_the_node_itself(void **state)
 {
     static const struct {
         int node;
+        const char *what;
         json_int_t length, age;
         bool explains;
-    } cases[] = {{1, 15 * S, 20 * S, true},  {1, 8 * S, 24 * S, true},  {1, 2 * S, 24 * S, false},
-                 {1, 15 * S, 40 * S, false}, {1, 15 * S, 2 * S, false}, {2, 15 * S, 20 * S, false}};
+    } cases[] = {{1, "paused", 15 * S, 20 * S, true},    {1, "paused", 8 * S, 24 * S, true},
+                 {1, "paused", 2 * S, 24 * S, false},    {1, "paused", 15 * S, 40 * S, false},
+                 {1, "paused", 15 * S, 2 * S, false},    {2, "paused", 15 * S, 20 * S, false},
+                 {1, "interface", 15 * S, 20 * S, true}, {2, "interface", 15 * S, 20 * S, false},
+                 {3, "interface", 15 * S, 20 * S, true}, {3, "paused", 15 * S, 20 * S, false}};
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         json_t *silences = json_pack("[o]", silence_of(16 * S, 20 * S)),
                *rows = json_pack("[o o]",
-                                 row_of(JOB, cases[i].node, "paused", 0, 1, cases[i].length,
+                                 row_of(JOB, cases[i].node, cases[i].what, 0, 1, cases[i].length,
                                         cases[i].length, cases[i].age),
                                  row_of(JOB, 1, "stopped", 0, 1, 16 * S, 16 * S, 20 * S)),
                *outages = ins_outages_of(rows, JOB, NOW, NOW);
@@ -134,7 +138,7 @@ static void a_silence_is_explained_by_the_node_itself(void **state)
         assert_non_null(cause);
         assert_int_equal(!json_is_null(cause), cases[i].explains);
         if (cases[i].explains)
-            assert_string_equal(ins_string(cause, "what"), "paused");
+            assert_string_equal(ins_string(cause, "what"), cases[i].what);
         json_decref(silences);
         json_decref(rows);
         json_decref(outages);

@@ -20,10 +20,10 @@ enum { JOB = 7, OTHER = 8 };
 /* row_of returns what a node says of the silences of node 1. */
 static json_t *row_of(int job, int ranks, int waited, int silences, int longest, int age)
 {
-    return json_pack("{s:i s:i s:i s:i s:i s:i s:i s:i s:i s:i}", "instance", job, "silent_node",
-                     1 + 1, "silent_ranks", ranks, "silent_ns", waited, "silent_longest_ns",
-                     waited / ranks, "silences", silences, "silence_ns", 2 * longest,
-                     "silence_longest_ns", longest, "silence_longest_age_ns", age,
+    return json_pack("{s:i s:i s:i s:i s:i s:i s:i s:i s:i s:i s:i}", "at", ranks, "instance", job,
+                     "silent_node", 1 + 1, "silent_ranks", ranks, "silent_ns", waited,
+                     "silent_longest_ns", waited / ranks, "silences", silences, "silence_ns",
+                     2 * longest, "silence_longest_ns", longest, "silence_longest_age_ns", age,
                      "silence_unheard_ns", longest - 5);
 }
 
@@ -37,6 +37,7 @@ static void waiting_is_added_up_and_silences_are_not(void **state)
     assert_int_equal(json_array_size(found), 1);
     assert_int_equal(ins_number(s, "node"), 1);
     assert_int_equal(ins_number(s, "waited_ns"), 40);
+    assert_true(json_is_null(json_object_get(s, "told_by")));
     assert_int_equal(ins_number(s, "ranks"), 3);
     assert_int_equal(ins_number(s, "longest_ns"), 15);
     assert_int_equal(ins_number(s, "silences"), 2);
@@ -86,6 +87,19 @@ static void a_silence_has_its_length_and_its_begin(void **state)
         "node 1 was silent for 3.0s, since 2020-05-20 12:00:17, because its daemon did not run: "
         "the calls of 7 ranks waited to hear from it, 21.0s summed over them; that is charged to "
         "no rank\n");
+    static const char *const faults[][2] = {
+        {"interface eth0 of node 1 is down", "interface eth0 of node 1 was down"},
+        {"interface eth0 of node 1 has no carrier: look at its cable and the switch",
+         "interface eth0 of node 1 had no carrier"}};
+    for (unsigned i = 0; i < 2; i++) {
+        const char *printed = said(json_pack(
+            "[{s:i s:i s:i s:I s:{s:s s:s}}]", "node", 1, "waited_ns", 1, "silences", 1,
+            "silence_longest_ns", 3 * S, "cause", "what", "interface", "text", faults[i][0]));
+        assert_non_null(strstr(printed, ", because "));
+        assert_memory_equal(strstr(printed, ", because ") + strlen(", because "), faults[i][1],
+                            strlen(faults[i][1]));
+        assert_non_null(strstr(printed, ": the calls waited"));
+    }
 }
 
 int main(void)

@@ -72,8 +72,9 @@ json_t *ins_outages(struct ins_machine *m, json_int_t instance, json_int_t unix_
 
 /* ---- silences ---- */
 
-/* is_cause returns true if an outage of a node explains its longest silence: a daemon that did not
- * run for at least half of it. */
+/* is_cause returns true if an outage explains the longest silence of a node: for at least half of
+ * it the node's daemon did not run, or an interface of its host was at fault, or one of the only
+ * node that has not heard it. */
 static bool is_cause(const json_t *outage, const json_t *silence)
 {
     json_int_t length = ins_number(silence, "silence_longest_ns"),
@@ -81,8 +82,11 @@ static bool is_cause(const json_t *outage, const json_t *silence)
                to = ins_number(outage, "longest_age_ns"),
                from = to + ins_number(outage, "longest_ns"); /* all are ages */
     json_int_t both = (from < begin ? from : begin) - (to > end ? to : end);
-    return strcmp(ins_string(outage, "what"), "paused") == 0 && both > 0 && 2 * both >= length &&
-           ins_number(outage, "node") == ins_number(silence, "node");
+    bool own = ins_number(outage, "node") == ins_number(silence, "node"),
+         interface = strcmp(ins_string(outage, "what"), "interface") == 0,
+         far = interface &&
+               json_equal(json_object_get(outage, "node"), json_object_get(silence, "told_by"));
+    return !is_of_rank(outage) && (own || far) && both > 0 && 2 * both >= length;
 }
 
 void ins_outages_explain(json_t *silences, const json_t *outages)

@@ -36,12 +36,14 @@ json_t *ins_silences(const json_t *rows, json_int_t instance)
         if (node < 0 || ins_number(row, "instance") != instance)
             continue;
         if (!to) {
-            to = json_pack("{s:I s:i s:i s:i s:i s:i s:i s:i s:i}", "node", node, "waited_ns", 0,
-                           "longest_ns", 0, "ranks", 0, "silences", 0, "silence_ns", 0,
-                           "silence_longest_ns", 0, "silence_longest_age_ns", 0,
-                           "silence_unheard_ns", 0);
+            to = json_pack("{s:I s:O s:i s:i s:i s:i s:i s:i s:i s:i}", "node", node, "told_by",
+                           json_object_get(row, "at"), "waited_ns", 0, "longest_ns", 0, "ranks", 0,
+                           "silences", 0, "silence_ns", 0, "silence_longest_ns", 0,
+                           "silence_longest_age_ns", 0, "silence_unheard_ns", 0);
             json_array_append_new(nodes, to);
         }
+        if (!json_equal(json_object_get(to, "told_by"), json_object_get(row, "at")))
+            json_object_set_new(to, "told_by", json_null());
         add(to, "waited_ns", ins_number(row, "silent_ns"));
         add(to, "ranks", ins_number(row, "silent_ranks"));
         if (ins_number(row, "silent_longest_ns") > ins_number(to, "longest_ns"))
@@ -49,6 +51,23 @@ json_t *ins_silences(const json_t *rows, json_int_t instance)
         keep_longest(to, row);
     }
     return nodes;
+}
+
+/* print_cause writes why a node was silent. The sentence of its daemon tells a fault of an
+ * interface as a present one, with what to look at: "interface eth0 of node 1 has no carrier: ...".
+ */
+static void print_cause(char *text, size_t bytes, const json_t *cause)
+{
+    const char *fault = ins_string(cause, "text"), *is = strstr(fault, " is "),
+               *has = strstr(fault, " has "), *verb = is ? is : has;
+    text[0] = '\0';
+    if (strcmp(ins_string(cause, "what"), "paused") == 0) {
+        snprintf(text, bytes, ", because its daemon did not run");
+    } else if (verb) {
+        const char *rest = strchr(verb + 1, ' ');
+        snprintf(text, bytes, ", because %.*s %s%.*s", (int)(verb - fault), fault,
+                 is ? "was" : "had", (int)strcspn(rest, ":"), rest);
+    }
 }
 
 /* print_length prints how often and for how long a node was silent, and since when. Its messages
@@ -59,8 +78,7 @@ static void print_length(const json_t *s, json_int_t unix_ns)
     json_int_t count = ins_number(s, "silences"), most = ins_number(s, "silence_longest_ns"),
                unheard = ins_number(s, "silence_unheard_ns");
     bool late = unheard && most > unheard + LATER_NS;
-    const char *because = "";
-    char all[32], longest[32], since[32], came[32], later[80] = "";
+    char because[200], all[32], longest[32], since[32], came[32], later[80] = "";
     ins_duration(all, sizeof all, ins_number(s, "silence_ns"));
     ins_duration(longest, sizeof longest,
                  late   ? unheard
@@ -70,8 +88,7 @@ static void print_length(const json_t *s, json_int_t unix_ns)
     ins_moment(since, sizeof since, unix_ns - ins_number(s, "silence_longest_age_ns") - most, 0);
     if (late)
         snprintf(later, sizeof later, " (its messages came after %s)", came);
-    if (strcmp(ins_string(json_object_get(s, "cause"), "what"), "paused") == 0)
-        because = ", because its daemon did not run";
+    print_cause(because, sizeof because, json_object_get(s, "cause"));
     printf("node %lld was silent", (long long)ins_number(s, "node"));
     if (count == 0) /* a daemon of an older release tells the waiting only */
         printf(", up to %s at a time", longest);
