@@ -417,6 +417,7 @@ const struct td_notices td_core_notices = {
     .node_lost = node_lost,
     .daemon_is = daemon_is,
     .daemon_ended = td_communicator_daemon_ended,
+    .node_heard = td_waits_heard,
     .node_back = node_back,
     .registry_moved = td_job_registry_moved,
     .registry_knows = td_registry_knows,

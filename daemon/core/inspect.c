@@ -462,6 +462,7 @@ static void silence_row(struct td_page *p, uint64_t instance, const struct td_wa
     row->silence_longest_ns = s->longest_ns;
     row->silence_unheard_ns = s->longest_unheard_ns;
     row->silence_longest_age_ns = td_page_age(p, s->longest_to);
+    row->silence_heard_ns = s->longest_heard_ns;
 }
 
 /* list_segment_waits lists the sums of a group's segment that is not closed. */

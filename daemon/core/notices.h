@@ -13,6 +13,7 @@
 #define TD_CORE_NOTICES_H
 
 #include "base/errors.h"
+#include "base/time.h"
 #include "model/message.h"
 #include "model/program.h"
 
@@ -48,6 +49,9 @@ struct td_notices {
     void (*confirmed)(struct td_core *core, bool is_known);
     /* node_back: a new session with a node has begun. */
     void (*node_back)(struct td_core *core, uint32_t node);
+
+    /* node_heard: a silence of a node that began at `since` has ended. It emits nothing. */
+    void (*node_heard)(struct td_core *core, uint32_t node, td_time since);
 
     /* registry_moved: another node keeps the list of jobs now (membership/succession.h).
      * registry_knows: this node keeps it, and may form jobs. */

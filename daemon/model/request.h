@@ -325,6 +325,8 @@ struct td_row_wait {
     uint64_t silence_ns, silence_longest_ns, silence_longest_age_ns;
     uint64_t silence_unheard_ns; /* the part of the longest one until the node was heard again; 0:
                                     not known at this node */
+    uint64_t silence_heard_ns;   /* the length of the longest one until the node was heard again, if
+                                    its calls had failed before; else 0 */
 };
 
 struct td_row_router {

@@ -98,6 +98,7 @@ static void put_wait(const struct td_row_wait *r, Torus__Client__RowWait *m)
     m->silence_longest_ns = r->silence_longest_ns;
     m->silence_longest_age_ns = r->silence_longest_age_ns;
     m->silence_unheard_ns = r->silence_unheard_ns;
+    m->silence_heard_ns = r->silence_heard_ns;
 }
 
 static void put_link(const struct td_row_link *r, Torus__Client__RowLink *m)
@@ -381,7 +382,8 @@ static void get_wait(const Torus__Client__RowWait *m, struct td_row_wait *r)
                               .silence_ns = m->silence_ns,
                               .silence_longest_ns = m->silence_longest_ns,
                               .silence_longest_age_ns = m->silence_longest_age_ns,
-                              .silence_unheard_ns = m->silence_unheard_ns};
+                              .silence_unheard_ns = m->silence_unheard_ns,
+                              .silence_heard_ns = m->silence_heard_ns};
 }
 
 static bool get_link(const Torus__Client__RowLink *m, struct td_row_link *r)

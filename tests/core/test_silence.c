@@ -187,6 +187,22 @@ static void a_silence_lasts_until_the_link_is_up_in_both_directions(void **state
     node_end();
 }
 
+/* A call that failed in a silence has its time; the silence goes on. */
+static void a_silence_that_outlasts_its_calls_is_told_when_it_ends(void **state)
+{
+    (void)state;
+    begin(0);
+    node_call(c, 3 * (int64_t)SECOND);
+    arrive(1);
+    node_hear(2, 8 * SECOND);
+    expect_about(silences(2)->longest_ns, 3 * SECOND);
+    assert_int_equal(silences(2)->longest_heard_ns, 0);
+    node_hear(6, SECOND);
+    expect_about(silences(2)->longest_ns, 3 * SECOND);
+    expect_about(silences(2)->longest_heard_ns, 8 * SECOND);
+    node_end();
+}
+
 /* ask passes time in which node 2 asks where the session goes on, and has no reply. */
 static void ask(uint64_t ns)
 {
@@ -731,6 +747,7 @@ int main(void)
         cmocka_unit_test(the_loss_of_a_node_tells_of_its_silence),
         cmocka_unit_test(users_that_come_and_go_do_not_end_the_silence_of_a_neighbour),
         cmocka_unit_test(a_node_that_was_never_heard_stays_mute_with_new_users),
+        cmocka_unit_test(a_silence_that_outlasts_its_calls_is_told_when_it_ends),
         cmocka_unit_test(a_silence_lasts_until_the_messages_come_that_a_heartbeat_tells_of),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

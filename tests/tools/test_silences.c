@@ -87,6 +87,13 @@ static void a_silence_has_its_length_and_its_begin(void **state)
         "node 1 was silent for 3.0s, since 2020-05-20 12:00:17, because its daemon did not run: "
         "the calls of 7 ranks waited to hear from it, 21.0s summed over them; that is charged to "
         "no rank\n");
+    assert_string_equal(
+        said(json_pack("[{s:i s:I s:i s:i s:I s:I s:I s:I}]", "node", 1, "waited_ns", 40 * S,
+                       "ranks", 1, "silences", 1, "silence_ns", 30 * S, "silence_longest_ns",
+                       30 * S, "silence_longest_age_ns", 20 * S, "silence_heard_ns", 45 * S)),
+        "node 1 was silent for 30.0s, since 2020-05-20 11:59:50 (until calls failed; it was heard "
+        "again after 45.0s): the calls of 1 rank waited to hear from it, 40.0s summed over them; "
+        "that is charged to no rank\n");
     static const char *const faults[][2] = {
         {"interface eth0 of node 1 is down", "interface eth0 of node 1 was down"},
         {"interface eth0 of node 1 has no carrier: look at its cable and the switch",

@@ -380,7 +380,8 @@ static struct td_status_row some_row(void)
                                           .silence_ns = wide(),
                                           .silence_longest_ns = wide(),
                                           .silence_longest_age_ns = wide(),
-                                          .silence_unheard_ns = wide()};
+                                          .silence_unheard_ns = wide(),
+                                          .silence_heard_ns = wide()};
         break;
     case TD_ROW_LINK:
         row.u.link = (struct td_row_link){.neighbour = wide32(),

@@ -250,6 +250,7 @@ static void same_wait(const struct td_row_wait *a, const struct td_row_wait *b)
     SAME(silence_longest_ns);
     SAME(silence_longest_age_ns);
     SAME(silence_unheard_ns);
+    SAME(silence_heard_ns);
 }
 
 static void same_link(const struct td_row_link *a, const struct td_row_link *b)

@@ -37,7 +37,7 @@ static json_t *row_json(const struct td_status_row *row)
                          "nodes", ins_ranks(&r->nodes, r->nodes.bytes * 8, true));
     if (row->kind == TD_ROW_WAIT)
         return json_pack(
-            "{s:I s:i s:i s:s s:I s:I s:I s:I s:i s:I s:I s:I s:I s:i s:i s:i s:I s:I s:I s:I}",
+            "{s:I s:i s:i s:s s:I s:I s:I s:I s:i s:I s:I s:I s:I s:i s:i s:i s:I s:I s:I s:I s:I}",
             "instance", (json_int_t)w->instance, "rank", (int)w->rank, "node", (int)w->node, "kind",
             td_kind_name(w->kind), "pid", (json_int_t)w->pid, "last", (json_int_t)w->last,
             "waited_ns", (json_int_t)w->waited_ns, "longest_ns", (json_int_t)w->longest_ns,
@@ -48,7 +48,7 @@ static json_t *row_json(const struct td_status_row *row)
             "silences", (int)w->silences, "silence_ns", (json_int_t)w->silence_ns,
             "silence_longest_ns", (json_int_t)w->silence_longest_ns, "silence_longest_age_ns",
             (json_int_t)w->silence_longest_age_ns, "silence_unheard_ns",
-            (json_int_t)w->silence_unheard_ns);
+            (json_int_t)w->silence_unheard_ns, "silence_heard_ns", (json_int_t)w->silence_heard_ns);
     return NULL;
 }
 

@@ -17,8 +17,9 @@ static void add(json_t *to, const char *key, json_int_t value)
 /* keep_longest makes the silences those of a row, if they are longer together. */
 static void keep_longest(json_t *to, const json_t *row)
 {
-    static const char *const keys[] = {"silences", "silence_ns", "silence_longest_ns",
-                                       "silence_longest_age_ns", "silence_unheard_ns"};
+    static const char *const keys[] = {"silences",           "silence_ns",
+                                       "silence_longest_ns", "silence_longest_age_ns",
+                                       "silence_unheard_ns", "silence_heard_ns"};
     if (ins_number(row, "silence_ns") <= ins_number(to, "silence_ns"))
         return;
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
@@ -36,10 +37,11 @@ json_t *ins_silences(const json_t *rows, json_int_t instance)
         if (node < 0 || ins_number(row, "instance") != instance)
             continue;
         if (!to) {
-            to = json_pack("{s:I s:O s:i s:i s:i s:i s:i s:i s:i s:i}", "node", node, "told_by",
+            to = json_pack("{s:I s:O s:i s:i s:i s:i s:i s:i s:i s:i s:i}", "node", node, "told_by",
                            json_object_get(row, "at"), "waited_ns", 0, "longest_ns", 0, "ranks", 0,
                            "silences", 0, "silence_ns", 0, "silence_longest_ns", 0,
-                           "silence_longest_age_ns", 0, "silence_unheard_ns", 0);
+                           "silence_longest_age_ns", 0, "silence_unheard_ns", 0, "silence_heard_ns",
+                           0);
             json_array_append_new(nodes, to);
         }
         if (!json_equal(json_object_get(to, "told_by"), json_object_get(row, "at")))
@@ -77,6 +79,7 @@ static void print_length(const json_t *s, json_int_t unix_ns)
 {
     json_int_t count = ins_number(s, "silences"), most = ins_number(s, "silence_longest_ns"),
                unheard = ins_number(s, "silence_unheard_ns");
+    json_int_t heard = ins_number(s, "silence_heard_ns");
     bool late = unheard && most > unheard + LATER_NS;
     char because[200], all[32], longest[32], since[32], came[32], later[80] = "";
     ins_duration(all, sizeof all, ins_number(s, "silence_ns"));
@@ -86,7 +89,10 @@ static void print_length(const json_t *s, json_int_t unix_ns)
                         : ins_number(s, "longest_ns"));
     ins_duration(came, sizeof came, most);
     ins_moment(since, sizeof since, unix_ns - ins_number(s, "silence_longest_age_ns") - most, 0);
-    if (late)
+    if (heard > most + LATER_NS) {
+        ins_duration(came, sizeof came, heard);
+        snprintf(later, sizeof later, " (until calls failed; it was heard again after %s)", came);
+    } else if (late)
         snprintf(later, sizeof later, " (its messages came after %s)", came);
     print_cause(because, sizeof because, json_object_get(s, "cause"));
     printf("node %lld was silent", (long long)ins_number(s, "node"));

@@ -8,9 +8,9 @@
 
 /* ins_silences returns the silent nodes of a job from the rows of all nodes: [{node, waited_ns,
  * longest_ns, told_by, ranks, silences, silence_ns, silence_longest_ns, silence_longest_age_ns,
- * silence_unheard_ns}]. The waiting, and the ranks that waited, are sums over the nodes. The
- * silences are those that the ranks of one node waited in, that with the longest ones together.
- * told_by: the only node whose ranks waited, or null. */
+ * silence_unheard_ns, silence_heard_ns}]. The waiting, and the ranks that waited, are sums over the
+ * nodes. The silences are those that the ranks of one node waited in, that with the longest ones
+ * together. told_by: the only node whose ranks waited, or null. */
 json_t *ins_silences(const json_t *rows, json_int_t instance);
 /* ins_silences_print prints a line for each silent node. unix_ns: the moment of the ages. */
 void ins_silences_print(const json_t *silences, json_int_t unix_ns);

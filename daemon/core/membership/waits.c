@@ -160,9 +160,19 @@ static void add_silence(const struct td_waits_job *j, struct td_wait_silence *ro
         row->longest_ns = row->to - row->from;
         row->longest_to = row->to;
         row->longest_unheard_ns = row->unheard_ns;
+        row->longest_heard_ns = 0;
     }
     if (charge->silent_ranks > row->ranks)
         row->ranks = charge->silent_ranks;
+}
+
+void td_waits_heard(struct td_core *core, uint32_t node, td_time since)
+{
+    for (struct td_waits_job *j = core->waits; j < core->waits + TD_WAITS_JOBS_MAX; j++)
+        for (struct td_wait_silence *s = j->silence; s < j->silence + TD_WAITS_SILENCES; s++)
+            if (s->wait.silent == node + 1 && s->count && s->to == s->longest_to && since < s->to &&
+                s->to < core->now)
+                s->longest_heard_ns = core->now - s->from;
 }
 
 /* outage_of returns the row of an outage's subject. If it has none, it takes a free one, or else

@@ -55,6 +55,8 @@ struct td_wait_silence {
     td_time longest_to;
     uint64_t unheard_ns, longest_unheard_ns; /* the part of the latest and of the longest one until
                                                 the node was heard again; 0: not known here */
+    uint64_t longest_heard_ns; /* the length of the longest one until the node was heard again, if
+                                  its calls had failed before; else 0 */
 };
 
 /* struct td_wait_outage: times in which something of this node stood still, as far as this node saw
@@ -140,6 +142,9 @@ void td_waits_unformed(struct td_core *core, const struct td_waits_unformed *unf
  * may have named it. */
 void td_waits_charge(struct td_communicator *c, uint32_t rank, uint32_t kind,
                      const struct td_charge *charge);
+/* td_waits_heard: a silence of a node that began at `since` has ended. Calls that waited in it may
+ * have failed before. */
+void td_waits_heard(struct td_core *core, uint32_t node, td_time since);
 /* td_waits_place notes where a rank of this node runs, which a sentence may name. It takes free
  * rows only. */
 void td_waits_place(struct td_communicator *c, uint32_t rank, uint32_t kind);

@@ -135,6 +135,7 @@ static void note_silence(struct td_core *core, const struct td_link *link, td_ti
         s->heard = core->now;
     s->to = core->now;
     s->lasts = owes(link);
+    td_core_notices.node_heard(core, link->node, s->from);
 }
 
 void td_silence_hear(struct td_core *core, struct td_link *link)
