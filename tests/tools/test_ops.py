@@ -197,8 +197,8 @@ class Operations(unittest.TestCase):
         self.assertLess(why.index("  cause     rank 0: node 0"), why.index("no call has failed"))
         self.assertRegex(why, r"! node 0 did not answer, silent for [0-9.]+s: no answer within 0.1 s\n")
         text = re.sub(r"(?m)^\[0\] ", "", process.stdout.read())
-        self.assertRegex(text, r"node 0 was silent for [0-9.]+s, since [0-9:]+: the calls of 2 ranks "
-                               r"waited to hear from it, [0-9.]+s summed over them; that is charged to no rank")
+        self.assertRegex(text, r"node 0 was silent for [0-9.]+s, since [0-9:]+, because its daemon "
+                               r"did not run: the calls of 2 ranks waited to hear from it, [0-9.]+s summed over them; that is charged to no rank")
         [silence] = json.JSONDecoder().raw_decode(text[text.index("{"):])[0]["silences"]
         self.assertEqual(silence["node"], 0)
         self.assertGreater(silence["longest_ns"], silent_ns - 5e8)
