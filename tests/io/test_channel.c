@@ -9,12 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 #include <cmocka.h>
 
 #include "io/bulk/channel.h"
+#include "io/bulk/endpoint.h"
 #include "random.h"
 #include "wire/packet.h"
 
@@ -684,6 +686,30 @@ static void a_changed_packet_ends_the_stream_and_is_not_delivered(void **unused)
     }
 }
 
+/* Where reno is the kernel's default, the last two lines show nothing. */
+static void a_stream_has_the_congestion_control_that_was_named(void **state)
+{
+    (void)state;
+    union td_stream stream;
+    struct sockaddr_storage address;
+    char before[16] = "", name[16] = "";
+    socklen_t bytes = sizeof before;
+    int fd = -1;
+    assert_int_equal(td_endpoint_open(&uv, "tcp://127.0.0.1:9", &stream, &address), 0);
+    assert_int_equal(uv_fileno(&stream.handle, &fd), 0);
+    assert_int_equal(getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, before, &bytes), 0);
+    td_endpoint_adjust(&stream, 1000, NULL);
+    td_endpoint_adjust(&stream, 1000, "none-such"); /* no error */
+    bytes = sizeof name;
+    assert_int_equal(getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &bytes), 0);
+    assert_string_equal(name, before);
+    td_endpoint_adjust(&stream, 1000, "reno"); /* each kernel has it */
+    bytes = sizeof name;
+    assert_int_equal(getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &bytes), 0);
+    assert_string_equal(name, "reno");
+    uv_close(&stream.handle, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -698,6 +724,7 @@ int main(void)
         TEST(a_packet_before_the_end_of_its_stream_arrives),
         TEST(who_breaks_the_form_is_cut_off),
         TEST(who_does_not_greet_is_cut_off_in_time),
+        TEST(a_stream_has_the_congestion_control_that_was_named),
 #define TEST_TCP(name) cmocka_unit_test_setup_teardown(name, setup_tcp, teardown)
         TEST_TCP(sealed_packets_come_in_order_as_they_were_sent),
         TEST_TCP(summed_packets_come_in_order_and_may_be_placed),

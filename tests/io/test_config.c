@@ -101,13 +101,14 @@ static void values_have_units(void **state)
 {
     (void)state;
     good("[torus]\nshape = 1\n[network]\npacket = 64 KiB\nheartbeat = 500ms\ncredits = 8\n"
-         "express = no\n"
+         "express = no\ncongestion = cubic\n"
          "[limits]\nmemory = 16MiB\narrival_timeout = 2m\n[compute]\nworkers = 3\n"
          "[fft]\neffort = patient\nmeasure_timeout = 20s\n",
          "n0");
     assert_int_equal(config.settings.packet_bytes, 65536);
     assert_int_equal(config.settings.heartbeat_ns, 500000000);
     assert_false(config.express);
+    assert_string_equal(config.congestion, "cubic");
     assert_int_equal(config.settings.link_credits, 8);
     assert_int_equal(config.settings.arena_bytes, 16 << 20);
     assert_int_equal(config.settings.arrival_timeout_ns, 120000000000);
@@ -438,6 +439,8 @@ static void bad_values_are_refused_with_their_key(void **state)
         {"[network]\ncredits = 4x", "credits"},
         {"[network]\nheartbeat = soon", "heartbeat"},
         {"[network]\nexpress = fast", "express"},
+        {"[network]\ncongestion =", "congestion"},
+        {"[network]\ncongestion = longer-than-linux-takes", "congestion"},
         {"[network]\nheartbeat = 20s", "heartbeat"},
         {"[limits]\nmemory = 1", "memory"},
         {"[limits]\nscratch = 99999999999999999999", "scratch"},

@@ -533,7 +533,7 @@ static void on_turn(uv_timer_t *timer)
 
 static void start(struct td_channel *c)
 {
-    td_endpoint_adjust(&c->socket, c->channels->silence_ms);
+    td_endpoint_adjust(&c->socket, c->channels->silence_ms, c->channels->congestion);
     int error = uv_read_start(&c->socket.stream, on_alloc, on_read);
     if (error)
         td_channel_end(c, false, uv_strerror(error));

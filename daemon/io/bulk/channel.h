@@ -55,6 +55,7 @@ struct td_channels {
     struct td_descriptors *descriptors; /* of listeners */
     unsigned handshake_ms;              /* time limit for the handshake of a new connection */
     unsigned silence_ms;                /* ends a TCP stream without acknowledgements */
+    const char *congestion;             /* of TCP streams; borrowed; NULL: the kernel's default */
     unsigned arriving_ms;               /* between two calls of `arriving` */
     bool keyed;                         /* TCP streams must prove keys */
     uint64_t frames_per_key;            /* of sealed streams; 0: TD_SEAL_FRAMES_PER_KEY */

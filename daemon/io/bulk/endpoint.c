@@ -72,7 +72,7 @@ void td_endpoint_hasten(int fd)
 
 /* Small buffers stall a stream while its other end does not run, and keepalive detects a host that
  * lost power. */
-void td_endpoint_adjust(union td_stream *s, unsigned silence_ms)
+void td_endpoint_adjust(union td_stream *s, unsigned silence_ms, const char *congestion)
 {
     int bytes = SOCKET_BUFFER, fd = -1;
     uv_send_buffer_size(&s->handle, &bytes);
@@ -84,6 +84,8 @@ void td_endpoint_adjust(union td_stream *s, unsigned silence_ms)
     uv_tcp_keepalive(&s->tcp, 1, KEEPALIVE_S);
     setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silence_ms, sizeof silence_ms);
     td_endpoint_hasten(fd);
+    if (congestion)
+        setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, congestion, (socklen_t)strlen(congestion));
 }
 
 bool td_endpoint_address(const union td_stream *s, char *text, size_t bytes)

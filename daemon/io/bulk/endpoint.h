@@ -25,8 +25,9 @@ int td_endpoint_open(uv_loop_t *uv, const char *endpoint, union td_stream *s,
 /* td_endpoint_listen returns a listening descriptor, or -1 with errno. */
 int td_endpoint_listen(const char *endpoint);
 /* td_endpoint_adjust sets the options of a connected socket. `silence_ms` ends a TCP connection
- * without acknowledgements. A refused option is not an error. */
-void td_endpoint_adjust(union td_stream *s, unsigned silence_ms);
+ * without acknowledgements. `congestion` names TCP's congestion control; NULL: the kernel's
+ * default. A refused option is not an error. */
+void td_endpoint_adjust(union td_stream *s, unsigned silence_ms, const char *congestion);
 /* td_endpoint_hasten limits TCP's pauses before it tries again, which grow while a cable is out, to
  * a second; on Linux before 6.15 it does nothing. */
 void td_endpoint_hasten(int fd);

@@ -25,10 +25,11 @@ struct td_config {
     char observers[64];                  /* group whose members see all jobs; empty: none */
     char key_file[256], peers_file[256]; /* empty: no keys */
     struct td_security security;
-    uint8_t streams; /* enum td_streams */
-    bool express;    /* tree messages may take a connection without ZeroMQ */
-    bool insecure;   /* TCP without keys is permitted */
-    bool segments;   /* processes of groups on one node share memory for short calls */
+    uint8_t streams;     /* enum td_streams */
+    bool express;        /* tree messages may take a connection without ZeroMQ */
+    char congestion[16]; /* TCP's congestion control of streams (tcp(7)), or "system" */
+    bool insecure;       /* TCP without keys is permitted */
+    bool segments;       /* processes of groups on one node share memory for short calls */
     struct td_settings settings;
     uint32_t workers;
     char metrics_listen[64]; /* address:port of the metrics; empty: there are none */

@@ -4,6 +4,8 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <net/if.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -72,6 +74,22 @@ static bool has_address(const char *endpoint, const char *begin, char *text, siz
     return !foreign;
 }
 
+/* has_congestion returns true if the kernel lets this process use a congestion control. */
+static bool has_congestion(const char *name, char *text, size_t text_bytes)
+{
+    int fd = strcmp(name, "system") ? socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0) : -1;
+    if (fd < 0)
+        return true;
+    int failed = setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, (socklen_t)strlen(name));
+    close(fd);
+    if (failed)
+        snprintf(text, text_bytes,
+                 "congestion = %s: this host's kernel does not offer it to torusd: name one of "
+                 "/proc/sys/net/ipv4/tcp_allowed_congestion_control, or system",
+                 name);
+    return !failed;
+}
+
 bool td_config_host(const struct td_config *config, char *text, size_t text_bytes)
 {
     if (!has_directory("socket", config->socket, text, text_bytes))
@@ -82,7 +100,8 @@ bool td_config_host(const struct td_config *config, char *text, size_t text_byte
     if (config->topology.nodes == 1)
         return true; /* it has no peers, and listens to none */
     if (strncmp(config->listen, "tcp://", strlen("tcp://")) == 0)
-        return has_address(config->listen, config->listen + strlen("tcp://"), text, text_bytes);
+        return has_congestion(config->congestion, text, text_bytes) &&
+               has_address(config->listen, config->listen + strlen("tcp://"), text, text_bytes);
     if (strncmp(config->listen, "ipc://", strlen("ipc://")) == 0)
         return has_directory("listen", config->listen + strlen("ipc://"), text, text_bytes);
     return true;

@@ -159,6 +159,19 @@ static bool read_group(struct td_config_reader *r, const struct td_config_key *k
     return true;
 }
 
+/* The kernel is asked by config_host and upon use: a configuration may be for another machine. */
+static bool read_congestion(struct td_config_reader *r, const struct td_config_key *k,
+                            const char *value)
+{
+    size_t most = sizeof r->config->congestion;
+    if (value[0] && strlen(value) < most) {
+        strcpy(field(r, k), value);
+        return true;
+    }
+    return td_config_fail(r, "%s = %s: expected system, or a congestion control such as reno",
+                          k->name, value);
+}
+
 static bool read_shape(struct td_config_reader *r, const struct td_config_key *k, const char *value)
 {
     size_t position = 0;
@@ -296,6 +309,7 @@ static const struct td_config_key keys[] = {
     {"network", "message_overhead", read_bytes, FIELD(settings.tuning.message_bytes), false, NULL},
     {"network", "credits", read_count, FIELD(settings.link_credits), false, NULL},
     {"network", "express", read_bool, FIELD(express), false, NULL},
+    {"network", "congestion", read_congestion, FIELD(congestion), false, NULL},
     {"network", "heartbeat", read_duration, FIELD(settings.heartbeat_ns), false, NULL},
     {"limits", "memory", read_bytes, FIELD(settings.arena_bytes), false, NULL},
     {"limits", "scratch", read_bytes, FIELD(settings.scratch_bytes), false, NULL},
@@ -496,7 +510,7 @@ static void print_word(const struct td_config *c, const struct td_config_key *k,
     else if (k->read == keep_text)
         print_text(c, k, text, bytes);
     else if (k->read != read_level)
-        snprintf(text, bytes, "%s", (const char *)at); /* a path, or the name of a group */
+        snprintf(text, bytes, "%s", (const char *)at); /* a path or a name */
     for (size_t i = 0; k->read == read_level && i < sizeof levels / sizeof levels[0]; i++)
         if (levels[i].level == c->log_level)
             snprintf(text, bytes, "%s", levels[i].name);
