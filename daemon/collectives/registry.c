@@ -39,7 +39,7 @@
     each(alltoallv, 25, 3) \
     each(alltoall_two_phase, 26, 2) \
     each(alltoall_phased, 27, 2) \
-    each(alltoall_pairwise, 28, 1) \
+    each(alltoall_pairwise, 28, 2) \
     each(alltoallv_pairwise, 29, 1) \
     each(fft_rows, 30, 5) \
     each(fft, 31, 1) \

@@ -161,6 +161,17 @@ static bool goes_by_relays(const struct choice *c)
     return c->grid.box && t->dimensions > 1 && packets_of(c, mean) > 1 && two_phase < random;
 }
 
+/* goes_in_pairs returns true if one partner at a time is predicted to take less time than random
+ * order, in which some nodes meet at one receiver. */
+static bool goes_in_pairs(const struct choice *c)
+{
+    uint64_t mean = 0, most = 0, message = c->p->tuning.message_bytes, others = c->slots - 1;
+    units(c, &mean, &most);
+    uint64_t all = time_of(c, others * mean);
+    return message &&
+           time_of(c, 2 * others * message) + all < time_of(c, message) + all * 1000 / 870;
+}
+
 static const char *take_alltoall(const struct choice *c)
 {
     bool counts = c->in->counts != NULL;
@@ -169,6 +180,8 @@ static const char *take_alltoall(const struct choice *c)
         asked = TD_ALLTOALL_RANDOM;
     else if (asked == TD_ALLTOALL_AUTO && c->routed && goes_by_relays(c))
         asked = TD_ALLTOALL_TWO_PHASE;
+    else if (asked == TD_ALLTOALL_AUTO && !c->routed && !counts && goes_in_pairs(c))
+        asked = TD_ALLTOALL_PAIRWISE;
     switch (asked) {
     case TD_ALLTOALL_PHASED:
         return "alltoall_phased";

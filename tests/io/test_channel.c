@@ -690,7 +690,7 @@ static void a_changed_packet_ends_the_stream_and_is_not_delivered(void **unused)
 static void a_stream_has_the_congestion_control_that_was_named(void **state)
 {
     (void)state;
-    union td_stream stream;
+    static union td_stream stream; /* until the loop has closed it */
     struct sockaddr_storage address;
     char before[16] = "", name[16] = "";
     socklen_t bytes = sizeof before;

@@ -63,7 +63,8 @@ static void predict(struct explain_alltoall *x)
     if (x->group.slots == 1)
         return;
     if (t->fabric != TD_FABRIC_ROUTED) {
-        if (x->plan.method == TD_ALLTOALL_RANDOM) /* the others are for the links of a torus */
+        if (x->plan.method == TD_ALLTOALL_RANDOM ||
+            x->plan.method == TD_ALLTOALL_PAIRWISE) /* the others are for the links of a torus */
             x->predicted = explain_candidates_predicted(&x->candidates);
         return;
     }

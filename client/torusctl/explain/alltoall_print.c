@@ -387,8 +387,8 @@ static void print_head(const struct explain_alltoall *x)
         puts("  T_min      none for the direct fabric");
     if (x->predicted <= 0)
         return;
-    printf("  predicted  %s%.6g slots", x->plan.method == TD_ALLTOALL_PAIRWISE ? "at least " : "",
-           x->predicted);
+    printf("  predicted  %s%.6g slots",
+           routed && x->plan.method == TD_ALLTOALL_PAIRWISE ? "at least " : "", x->predicted);
     if (routed)
         printf(", %.0f %% of the lower bound's rate", 100 * x->bound / x->predicted);
     puts(explain_time(time, sizeof time, &x->machine, x->predicted));

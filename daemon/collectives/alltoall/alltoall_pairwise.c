@@ -3,8 +3,12 @@
  * exchanges in step s with slot (own XOR s). Otherwise it sends to own + s and receives from own -
  * s. The next step begins when both messages are complete. A message has the data from the ranks of
  * one run of this node to the ranks of one run of the partner. Every step has the greatest number
- * of messages that two nodes can have; some may be empty. */
-#include "collectives/method.h"
+ * of messages that two nodes can have; some may be empty.
+ *
+ * No two nodes send to one receiver at the same time, so that no queue of a switch grows. Long
+ * messages of the direct fabric go in this way. On a torus the links between the partners of one
+ * step would be shared by many, and the others idle. */
+#include "collectives/cost/alltoall_model.h"
 #include "local_blocks.h"
 
 enum { FAMILY_RECV, FAMILY_SEND, FAMILY_COPY };
@@ -67,6 +71,8 @@ static bool applies(struct td_query *q)
 {
     if (q->program->call.count == 0)
         return td_query_refuse(q, "no rank sends data to another rank");
+    if (q->asked != TD_ALLTOALL_PAIRWISE && q->program->tuning.fabric == TD_FABRIC_ROUTED)
+        return td_query_refuse(q, "on the routed fabric it is used only on request");
     return q->program->group->slots > 1 || td_query_refuse(q, "all ranks are on one node");
 }
 
@@ -89,13 +95,13 @@ static void compile(struct td_query *q, struct td_program *p)
 
 const struct td_method td_method_alltoall_pairwise = {
     .name = "alltoall_pairwise",
-    .why = "a node exchanges with one partner at a time, for comparison",
+    .why = "a node exchanges with one partner at a time, so that no two meet at one receiver",
     .kinds = TD_KIND_BIT(TD_KIND_ALLTOALL),
     .class = TD_COST_STRAIGHT,
     .setting = TD_SETTING_ALLTOALL,
     .values = TD_VALUE_BIT(TD_ALLTOALL_PAIRWISE),
-    .on_request = true,
     .applies = applies,
+    .cost = td_alltoall_model_pairwise,
     .compile = compile,
     .step_at = step_at,
 };

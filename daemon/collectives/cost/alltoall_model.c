@@ -78,14 +78,26 @@ uint64_t td_alltoall_model_cost(const struct td_query *q, uint64_t bytes, unsign
                : TD_COST_UNKNOWN - 1;
 }
 
-uint64_t td_alltoall_model_straight(const struct td_query *q)
+/* straight_cost returns the cost of all messages of a node on the direct fabric, `path` of them one
+ * after the other, at an efficiency in thousandths; 0: not known. */
+static uint64_t straight_cost(const struct td_query *q, uint64_t path, unsigned efficiency)
 {
     const struct td_program *p = q->program;
-    uint64_t mean = 0, most = 0, bytes = 0, first = td_straight_cost(p, 0, 1);
-    if (first == 0 || ((p->counts || p->units) && !q->surveyed))
+    uint64_t mean = 0, most = 0, bytes = 0, waits = td_straight_cost(p, 0, path);
+    if (waits == 0 || ((p->counts || p->units) && !q->surveyed))
         return 0;
     unit(p, &mean, &most);
     if (__builtin_mul_overflow(mean, p->group->slots - 1, &bytes))
         return TD_COST_UNKNOWN;
-    return first + td_alltoall_model_cost(q, bytes, TD_COST_RANDOM_DIRECT);
+    return waits + td_alltoall_model_cost(q, bytes, efficiency);
+}
+
+uint64_t td_alltoall_model_straight(const struct td_query *q)
+{
+    return straight_cost(q, 1, TD_COST_RANDOM_DIRECT);
+}
+
+uint64_t td_alltoall_model_pairwise(struct td_query *q)
+{
+    return straight_cost(q, 2 * (uint64_t)(q->program->group->slots - 1), 1000);
 }

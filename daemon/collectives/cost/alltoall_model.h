@@ -25,5 +25,8 @@ uint64_t td_alltoall_model_cost(const struct td_query *q, uint64_t bytes, unsign
 /* td_alltoall_model_straight returns the cost on the direct fabric in random order, or 0 if it is
  * not known. */
 uint64_t td_alltoall_model_straight(const struct td_query *q);
+/* td_alltoall_model_pairwise is the same for one partner at a time: no two nodes meet at one
+ * receiver, but in each step both messages wait for the step before. */
+uint64_t td_alltoall_model_pairwise(struct td_query *q);
 
 #endif
