@@ -244,9 +244,13 @@ static bool send_block(struct td_core *core, struct td_operation *o, uint32_t ri
     return true;
 }
 
-/* send_due sends the blocks that are due. It returns false if the action list is full. */
+/* send_due sends the blocks that are due. It returns false if the action list is full. Where calls
+ * differ it sends nothing: o->least may be the other rank's call, and a node that hears its own
+ * call would complete. */
 static bool send_due(struct td_core *core, struct td_operation *o)
 {
+    if (td_arrival_mismatched(o))
+        return true;
     for (uint32_t r = 0; r < o->program.rings; r++)
         for (uint32_t sign = 0; sign < 2; sign++)
             while (o->flood->sent[2 * r + sign] < due(o, r, sign))

@@ -357,7 +357,9 @@ void td_operation_keep(struct td_core *core, struct td_operation *o, char **kept
 void td_operation_appeal(struct td_core *core, struct td_operation *o, td_err error,
                          const char *text)
 {
-    if (o->appeal_error != TD_OK || o->state >= TD_OPERATION_RELEASED)
+    /* an operation whose calls differ must complete nowhere, so the root must hear that, too */
+    bool more = error == TD_ERR_MISMATCH && o->appeal_error != TD_ERR_MISMATCH;
+    if ((o->appeal_error != TD_OK && !more) || o->state >= TD_OPERATION_RELEASED)
         return;
     o->appeal_error = error;
     td_operation_keep(core, o, &o->appeal_text, text);

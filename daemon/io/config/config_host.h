@@ -7,8 +7,8 @@
 #include "config.h"
 
 /* td_config_host returns true if this machine has the directory of the socket, the address to
- * listen on and the congestion control; else *text (of text_bytes) is a sentence. systemd makes /run/torusd when it starts the
- * service, so that directory may be missing. */
+ * listen on and the congestion control; else *text (of text_bytes) is a sentence. systemd makes
+ * /run/torusd when it starts the service, so that directory may be missing. */
 bool td_config_host(const struct td_config *config, char *text, size_t text_bytes);
 
 #endif
