@@ -168,8 +168,7 @@ static bool goes_in_pairs(const struct choice *c)
     uint64_t mean = 0, most = 0, message = c->p->tuning.message_bytes, others = c->slots - 1;
     units(c, &mean, &most);
     uint64_t all = time_of(c, others * mean);
-    return message &&
-           time_of(c, 2 * others * message) + all < time_of(c, message) + all * 1000 / 870;
+    return message && time_of(c, others * message) + all < time_of(c, message) + all * 1000 / 870;
 }
 
 static const char *take_alltoall(const struct choice *c)

@@ -427,8 +427,8 @@ class Times(unittest.TestCase):
                 ("reduce_scatter", two, 12 * n + self.MESSAGE),
                 ("gather", two, 6 * n + self.MESSAGE),
                 ("allgather", (), 3 * n + self.MESSAGE),
-                ("alltoall", ("--bytes", "64K"), 3 * (n // 16) / 0.87 + self.MESSAGE),
-                ("alltoall", (), 3 * n + 6 * self.MESSAGE)]:
+                ("alltoall", ("--bytes", "32K"), 3 * (n // 32) / 0.87 + self.MESSAGE),
+                ("alltoall", (), 3 * n + 3 * self.MESSAGE)]:
             with self.subTest(operation=operation, options=options):
                 found = self.told(operation, *options)["predicted_slots"]
                 self.assertAlmostEqual(found, most / self.PACKET, delta=0.001)

@@ -99,5 +99,5 @@ uint64_t td_alltoall_model_straight(const struct td_query *q)
 
 uint64_t td_alltoall_model_pairwise(struct td_query *q)
 {
-    return straight_cost(q, 2 * (uint64_t)(q->program->group->slots - 1), 1000);
+    return straight_cost(q, q->program->group->slots - 1, 1000);
 }
