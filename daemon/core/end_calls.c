@@ -6,6 +6,7 @@
 
 #include "core/membership/job.h"
 #include "core/membership/shrink.h"
+#include "core/membership/unformed.h"
 #include "core/net/session.h"
 #include "core/operation/arrival.h"
 #include "core/operation/operation.h"
@@ -48,6 +49,8 @@ static uint32_t end_all(struct td_core *core, const struct td_message_end_calls 
 {
     const char *by = cause(core, e, from);
     uint32_t ended = 0;
+    if (e->all) /* before any join of this node is withdrawn: that may be the last one */
+        td_unformed_cancel(core, e->job, e->owner, by);
     for (struct td_communicator *c = core->communicators; c && ended < TD_ENDED_MAX; c = c->next)
         if (concerns(e, c))
             ended += end_group(core, c, e, by, TD_ENDED_MAX - ended);

@@ -94,6 +94,76 @@ static void a_job_whose_ranks_come_and_go_leaves_a_record(void **state)
     node_end();
 }
 
+/* cancel lets a user of node 5 cancel all calls of the job. */
+static void cancel(uint64_t user)
+{
+    struct td_message m = joins_message(0, 3, 0);
+    struct td_message_end_calls end = {.ticket = 77,
+                                       .user = user,
+                                       .job = "job",
+                                       .owner = m.u.join.uid,
+                                       .all = true,
+                                       .why = "the input is wrong"};
+    m = (struct td_message){.kind = TD_MESSAGE_END_CALLS};
+    m.u.end_calls = end;
+    node_message(5, &m);
+}
+
+static void unjoin(uint32_t from, uint64_t token)
+{
+    struct td_message m = {.kind = TD_MESSAGE_UNJOIN};
+    m.u.unjoin.token = token;
+    node_message(from, &m);
+}
+
+/* The registry is asked to end the calls, too: then the other nodes withdraw their joins. */
+static void a_job_whose_joins_are_cancelled_names_the_user(void **state)
+{
+    (void)state;
+    node_begin("6", 0, NULL);
+    joins_from(2, 20, 3, 0);
+    joins_from(3, 30, 3, 2);
+    node_pass(NULL, SECOND);
+    cancel(0);
+    unjoin(2, 20);
+    unjoin(3, 30);
+    assert_null(node.core->registry->jobs);
+    node_pass(NULL, SECOND);
+    expect_unformed(TD_ERR_CANCELLED,
+                    "job job: its joins were cancelled by user 0 on node 5 (5): the input is "
+                    "wrong; 1 of 3 ranks had never joined: rank 1");
+    node_end();
+}
+
+static void a_user_who_may_not_cancel_is_not_named(void **state)
+{
+    (void)state;
+    node_begin("6", 0, NULL);
+    joins_from(2, 20, 3, 0);
+    node_pass(NULL, SECOND);
+    cancel(4242);
+    unjoin(2, 20);
+    node_pass(NULL, SECOND);
+    expect_unformed(TD_ERR_CANCELLED, "job job: its processes ended or were cancelled, and 2 of 3");
+    node_end();
+}
+
+/* A join that comes after a cancellation is not cancelled by it. */
+static void a_join_after_a_cancellation_has_a_reason_of_its_own(void **state)
+{
+    (void)state;
+    node_begin("6", 0, NULL);
+    joins_from(2, 20, 3, 0);
+    node_pass(NULL, SECOND);
+    cancel(0);
+    joins_from(3, 30, 3, 2);
+    unjoin(2, 20);
+    unjoin(3, 30);
+    node_pass(NULL, SECOND);
+    expect_unformed(TD_ERR_CANCELLED, "job job: its processes ended or were cancelled, and 1 of 3");
+    node_end();
+}
+
 /* The refusals of a job with more ranks than a step has room for. */
 static void all_ranks_of_a_job_hear_the_same_reason(void **state)
 {
@@ -147,6 +217,9 @@ int main(void)
         cmocka_unit_test(a_job_whose_processes_end_before_it_forms_leaves_a_record),
         cmocka_unit_test(a_job_whose_nodes_are_lost_before_it_forms_leaves_a_record),
         cmocka_unit_test(a_job_whose_ranks_come_and_go_leaves_a_record),
+        cmocka_unit_test(a_job_whose_joins_are_cancelled_names_the_user),
+        cmocka_unit_test(a_user_who_may_not_cancel_is_not_named),
+        cmocka_unit_test(a_join_after_a_cancellation_has_a_reason_of_its_own),
         cmocka_unit_test(all_ranks_of_a_job_hear_the_same_reason),
         cmocka_unit_test(a_job_that_forms_late_leaves_no_record_of_its_failure),
     };

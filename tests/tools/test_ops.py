@@ -264,6 +264,16 @@ class Operations(unittest.TestCase):
                               timeout=DEADLINE_S)
         self.assertEqual(done.returncode, 0, done.stderr)
 
+    def test_why_tells_who_cancelled_the_joins_of_a_job(self):
+        done = subprocess.run([CTL, "emulate", "1x2", "--ranks", "1", "--", "sh", "-c", f"""
+            TORUS_JOB=long TORUS_RANK=2 TORUS_SIZE=4 {CTL} bench 2>&- &
+            until {CTL} ops | grep -q 'job long .* is forming'; do sleep 0.1; done
+            {CTL} cancel long --why 'wrong input' >&-; wait; {CTL} why long"""],
+                              capture_output=True, text=True, timeout=DEADLINE_S)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"why       job long: its joins were cancelled by user \d+ on node 0 \(0,0\): "
+                                      r"wrong input; 3 of 4 ranks had never joined: ranks 0-1, 3\n")
+
     def test_why_tells_of_a_job_that_forms_and_of_the_one_before_it(self):
         done = subprocess.run([CTL, "emulate", "1x2", "--ranks", "1", "--", "sh", "-c", f"""
             join() {{ TORUS_JOB=long TORUS_RANK=$1 TORUS_SIZE=4 {CALLER} </dev/null >&- 2>&- & }}

@@ -30,6 +30,7 @@ static void free_job(struct td_core *core, struct td_job *job)
     td_core_free(core, job->entry);
     td_core_free(core, job->terms);
     td_core_free(core, job->refusal);
+    td_core_free(core, job->cancelled);
     td_core_free(core, job->rank_node);
     td_core_free(core, job->rank_token);
     td_core_free(core, job);
@@ -517,6 +518,7 @@ static void join(struct td_core *core, uint32_t node, const struct td_message_jo
         .minor = (uint16_t)(m->minor < UINT16_MAX ? m->minor : UINT16_MAX),
     };
     job->most = job->joined > job->most ? job->joined : job->most;
+    td_unformed_join(core, job);
     job->epoch = m->epoch > job->epoch ? m->epoch : job->epoch;
     td_link_watch(core, node);
     td_time expires = td_core_after(core, m->timeout_ns);

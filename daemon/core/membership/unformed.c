@@ -2,6 +2,7 @@
 #include "unformed.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "waits.h"
 
@@ -26,6 +27,25 @@ const char *td_unformed_why_late(struct td_core *core, const struct td_job *job)
                           job->name, asked, job->size, asked == 1 ? "" : "s", missing, namesake);
 }
 
+/* why_cancelled returns the sentence for a job whose joins a user has cancelled. `never`: how many
+ * ranks had not joined, which `missing` lists. */
+static const char *why_cancelled(struct td_core *core, const struct td_job *job, uint32_t never,
+                                 const char *missing)
+{
+    if (job->most == job->size)
+        return td_core_format(core,
+                              "job %s: its joins were cancelled by %s; all ranks had joined, and "
+                              "were being confirmed",
+                              job->name, job->cancelled);
+    if (job->any || never == 0)
+        return td_core_format(
+            core, "job %s: its joins were cancelled by %s; at most %u of %u ranks had joined",
+            job->name, job->cancelled, job->most, job->size);
+    return td_core_format(
+        core, "job %s: its joins were cancelled by %s; %u of %u ranks had never joined: rank%s %s",
+        job->name, job->cancelled, never, job->size, never == 1 ? "" : "s", missing);
+}
+
 const char *td_unformed_why_gone(struct td_core *core, const struct td_job *job)
 {
     const char *end = job->lost_joins
@@ -33,6 +53,8 @@ const char *td_unformed_why_gone(struct td_core *core, const struct td_job *job)
                           : "its processes ended or were cancelled";
     char missing[200];
     uint32_t never = td_bits_print(job->ever, job->size, false, missing, sizeof missing);
+    if (job->cancelled)
+        return why_cancelled(core, job, never, missing);
     if (job->most == job->size)
         return td_core_format(core, "job %s: %s while the ranks were being confirmed", job->name,
                               end);
@@ -41,6 +63,21 @@ const char *td_unformed_why_gone(struct td_core *core, const struct td_job *job)
                               job->name, end, job->most, job->size);
     return td_core_format(core, "job %s: %s, and %u of %u ranks had never joined: rank%s %s",
                           job->name, end, never, job->size, never == 1 ? "" : "s", missing);
+}
+
+void td_unformed_join(struct td_core *core, struct td_job *job)
+{
+    td_core_free(core, job->cancelled);
+    job->cancelled = NULL;
+}
+
+void td_unformed_cancel(struct td_core *core, const char *name, uint64_t uid, const char *by)
+{
+    for (struct td_job *job = core->registry->jobs; job; job = job->next)
+        if (!job->instance && job->uid == uid && strcmp(job->name, name) == 0) {
+            td_unformed_join(core, job);
+            job->cancelled = td_core_copy_text(core, by);
+        }
 }
 
 void td_unformed_note(struct td_core *core, struct td_job *job, td_err error, const char *text)

@@ -11,6 +11,10 @@
  * the next step. */
 const char *td_unformed_why_late(struct td_core *core, const struct td_job *job);
 const char *td_unformed_why_gone(struct td_core *core, const struct td_job *job);
+/* td_unformed_cancel keeps who cancels the joins of a job that forms here (uid, name): `by`, for
+ * the sentence of td_unformed_why_gone. td_unformed_join forgets it: another join has come. */
+void td_unformed_cancel(struct td_core *core, const char *name, uint64_t uid, const char *by);
+void td_unformed_join(struct td_core *core, struct td_job *job);
 /* td_unformed_note records and notes the end of a job that did not form, once. */
 void td_unformed_note(struct td_core *core, struct td_job *job, td_err error, const char *text);
 
