@@ -140,6 +140,8 @@ class Log(unittest.TestCase):
                                  + ("stopped by its operator$" if stops else "restarted$"))
                 self.assertRegex(said, r"(?m)^  the daemon of node 1( \(host [^)]+\))? was restarted .* ago, at [0-9:.]+"
                                  + ("$" if stops else "; the earlier one crashed or was killed$"))
+                said = self.ctl("why", "heat", "--socket", self.path("s1")).stdout  # of the new daemon itself
+                self.assertRegex(said, r"(?m)^  the daemon of node 1 was restarted .* ago, at [0-9:.]+; its journal says how")
                 for process in first, again:
                     process.kill()
                     process.wait()

@@ -95,6 +95,30 @@ static void a_restart_during_the_job_is_told(void **state)
     ended_s = 39;
 }
 
+/* The daemon that is asked has no row of itself among its peers: it knows its age. */
+static void the_restart_of_the_daemon_that_is_asked_is_told(void **state)
+{
+    (void)state;
+    for (int age_s = 45; age_s <= 70; age_s += 25) {
+        json_t *none = json_array(), *peers = ins_lost_with_own(none, 1, age_s * S),
+               *record = json_pack("{s:s s:i s:I s:I s:I s:I s:[i]}", "text", "", "error", 0,
+                                   "failed_ns", 0 * S, "formed_ns", 60 * S, "unix_ns", 1000000 * S,
+                                   "ended_ns", 39 * S, "nodes", 1);
+        json_object_set_new(record, "restarted", ins_lost_restarted(record, peers));
+        printed_begin();
+        ins_lost_print(record);
+        const char *printed = printed_end();
+        if (age_s > 60)
+            assert_string_equal(printed, ""); /* it is older than the job */
+        else
+            expect(printed, "  the daemon of node 1 was restarted 45.0s ago, at ",
+                   "; its journal says how the earlier one ended\n");
+        json_decref(record);
+        json_decref(peers);
+        json_decref(none);
+    }
+}
+
 static void a_node_without_a_restart_has_its_host(void **state)
 {
     (void)state;
@@ -122,6 +146,7 @@ int main(void)
         cmocka_unit_test(a_later_restart_is_not_told_as_the_cause),
         cmocka_unit_test(the_silence_before_a_restart_is_told),
         cmocka_unit_test(a_restart_during_the_job_is_told),
+        cmocka_unit_test(the_restart_of_the_daemon_that_is_asked_is_told),
         cmocka_unit_test(a_node_without_a_restart_has_its_host),
         cmocka_unit_test(only_a_failure_by_its_daemon_loses_a_record_with_it),
     };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lost.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -38,6 +39,15 @@ json_t *ins_lost_nodes(const json_t *record, const json_t *peers)
                 nodes, json_pack("{s:I s:o}", "node", node, "host", ins_host(peers, node)));
     }
     return nodes;
+}
+
+json_t *ins_lost_with_own(const json_t *peers, json_int_t node, json_int_t age_ns)
+{
+    json_t *all = json_array();
+    json_array_extend(all, (json_t *)(uintptr_t)peers);
+    json_array_append_new(all, json_pack("{s:I s:s s:I s:n s:i}", "node", node, "endpoint", "",
+                                         "restarted_ns", age_ns, "died", "restart_silent_ns", 0));
+    return all;
 }
 
 json_t *ins_lost_restarted(const json_t *record, const json_t *peers)
@@ -85,7 +95,9 @@ static void print_restart(const json_t *record, const json_t *row)
     json_int_t silent = ins_number(row, "silent_ns");
     char ago[80], host[INS_HOST_BYTES + 16], time[32], how[100] = "";
     ins_duration(time, sizeof time, silent);
-    if (died)
+    if (json_is_null(json_object_get(row, "died")))
+        snprintf(how, sizeof how, "; its journal says how the earlier one ended");
+    else if (died)
         snprintf(how, sizeof how, "; the %s crashed or was killed",
                  later ? "one before it" : "earlier one");
     else if (silent)

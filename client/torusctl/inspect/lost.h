@@ -16,6 +16,10 @@ json_t *ins_lost_nodes(const json_t *record, const json_t *peers);
  * [{node, host, died, silent_ns, age_ns}]. silent_ns: how long the earlier daemon had been silent.
  */
 json_t *ins_lost_restarted(const json_t *record, const json_t *peers);
+/* ins_lost_with_own returns `peers` and a row of this node, for ins_lost_restarted: its daemon has
+ * run for `age_ns`, and does not know how the earlier one ended ("died" is null). A daemon that is
+ * younger than a job with ranks on its node was restarted. */
+json_t *ins_lost_with_own(const json_t *peers, json_int_t node, json_int_t age_ns);
 /* ins_lost_later returns true if what was `age_ns` ago came after the failure of the job, by more
  * than nodes may differ about when they heard of the same restart. */
 bool ins_lost_later(const json_t *record, json_int_t age_ns);

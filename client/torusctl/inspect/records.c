@@ -228,10 +228,31 @@ static void name_sides(struct naming *n, const json_t *sides)
     }
 }
 
+static json_t *age_json(const struct td_status_row *row)
+{
+    const struct td_row_fact *r = &row->u.fact;
+    return row->kind == TD_ROW_FACT && strcmp(r->name, "age") == 0
+               ? json_pack("{s:I}", "age_ns", (json_int_t)strtoll(r->value, NULL, 10))
+               : NULL;
+}
+
+/* restarted_of returns the restarts of daemons that a record names. The daemons of other nodes know
+ * when they heard another one there; that of this node knows its age. */
+static json_t *restarted_of(struct ins_machine *m, const json_t *record, const json_t *peers)
+{
+    json_t *ages = ins_rows(m->c, TD_STATUS_HOST, age_json),
+           *all = ins_lost_with_own(peers, torus_node(m->c),
+                                    ins_number(json_array_get(ages, 0), "age_ns")),
+           *restarted = ins_lost_restarted(record, all);
+    json_decref(ages);
+    json_decref(all);
+    return restarted;
+}
+
 /* name_ranks adds to a record the nodes that the sentence of its failure names, and where the ranks
  * run that it names, such as "rank 3 called barrier" or "ranks 1, 3-5 had not called": "named". The
  * daemon that wrote it knows only the processes of its node. */
-static void name_ranks(json_t *record, const json_t *rows, json_t *peers)
+static void name_ranks(struct ins_machine *m, json_t *record, const json_t *rows, json_t *peers)
 {
     struct naming n = {.named = json_array(),
                        .peers = peers,
@@ -246,7 +267,7 @@ static void name_ranks(json_t *record, const json_t *rows, json_t *peers)
     name_sides(&n, json_object_get(record, "sides"));
     json_object_set_new(record, "named", n.named);
     json_object_set_new(record, "named_nodes", ins_lost_nodes(record, n.peers));
-    json_object_set_new(record, "restarted", ins_lost_restarted(record, n.peers));
+    json_object_set_new(record, "restarted", restarted_of(m, record, n.peers));
 }
 
 /* ---- one job ---- */
@@ -311,14 +332,6 @@ static json_t *blank_of(json_t *name, json_t *uid, json_t *size)
                      "nodes", "without", "stayed", "sides", "outages", "state", "", "processes");
 }
 
-static json_t *age_json(const struct td_status_row *row)
-{
-    const struct td_row_fact *r = &row->u.fact;
-    return row->kind == TD_ROW_FACT && strcmp(r->name, "age") == 0
-               ? json_pack("{s:I}", "age_ns", (json_int_t)strtoll(r->value, NULL, 10))
-               : NULL;
-}
-
 /* add_without adds the nodes whose records are not in the sums: "without". */
 static void add_without(struct ins_machine *m, json_t *record, const json_t *rows)
 {
@@ -373,7 +386,7 @@ static void fill(struct ins_machine *m, json_t *record, const struct facts *f)
     json_object_set_new(record, "silences", sorted(silences));
     json_object_set_new(record, "outages", outages);
     json_decref(silences);
-    name_ranks(record, f->rows, f->peers);
+    name_ranks(m, record, f->rows, f->peers);
     add_without(m, record, f->rows);
 }
 
