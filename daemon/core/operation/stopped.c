@@ -44,7 +44,7 @@ static void look_at_rank(struct td_core *core, const struct td_operation *o,
                          const struct td_seat *seat)
 {
     struct td_client_stop *stop = &seat->client->stop;
-    if (!stop->looked_at || core->now - stop->looked_at >= TD_STOPPED_LOOK_NS) {
+    if (!stop->looked_at || core->now - stop->looked_at >= TD_STOPPED_FIRST_NS) {
         char state = core->options.process_state(seat->client->pid);
         enum td_outage kind = outage_of(state);
         stop->looked_at = core->now;
@@ -68,7 +68,7 @@ static void look_at_rank(struct td_core *core, const struct td_operation *o,
 
 void td_stopped_begin(const struct td_core *core, struct td_operation *o)
 {
-    o->look_at = core->options.process_state ? core->now + TD_STOPPED_LOOK_NS : TD_TIME_NEVER;
+    o->look_at = core->options.process_state ? core->now + TD_STOPPED_FIRST_NS : TD_TIME_NEVER;
 }
 
 void td_stopped_look(struct td_core *core, struct td_operation *o)

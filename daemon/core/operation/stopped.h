@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stopped: notices that the process of a rank is stopped while a call waits for it.
  *
- * An operation that has waited for a second looks once a second at the ranks of this node that have
- * not called. The driver tells the states of their processes (td_core_options.process_state);
- * without it nothing happens here. A stopped process and its end become events of the flight
- * recorder, and an outage in the record of the job (waits.h). The end is noticed by the next look,
- * or by the next call of the rank.
- * Owns: `stop` of clients. Pure: no I/O, clock, or globals. */
+ * An operation that has waited for TD_STOPPED_FIRST_NS looks at the ranks of this node that have
+ * not called, and after that once a second. The driver tells the states of their processes
+ * (td_core_options.process_state); without it nothing happens here. A stopped process and its end
+ * become events of the flight recorder, and an outage in the record of the job (waits.h). The end
+ * is noticed by the next look, or by the next call of the rank. Owns: `stop` of clients. Pure: no
+ * I/O, clock, or globals. */
 #ifndef TD_CORE_OPERATION_STOPPED_H
 #define TD_CORE_OPERATION_STOPPED_H
 
 #include "operation.h"
 
+#define TD_STOPPED_FIRST_NS UINT64_C(100000000)
 #define TD_STOPPED_LOOK_NS UINT64_C(1000000000)
 
 /* td_stopped_begin sets the time when a new operation looks first. */
