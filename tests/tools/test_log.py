@@ -154,7 +154,7 @@ class Log(unittest.TestCase):
         ranks = self.ranks("all")
         os.kill(ranks[0].pid, signal.SIGKILL)
         self.wait(0, f"rank 0 of job heat died: process {ranks[0].pid} on node 0 ")
-        self.wait(0, r"job heat of user [0-9]+ ended here after [0-9.]+ s: no call of its ranks here failed, but rank 0 "
+        self.wait(0, r"job heat of user [0-9]+ ended here after [0-9.]+ s: torusd told its ranks here of no failure, but rank 0 "
                      rf"died [0-9.]+ s before: process {ranks[0].pid} on node 0 \(0\)$")
         self.assertNotIn("no call failed", self.log(0))
         said = self.ctl("why", "heat", "--here").stdout

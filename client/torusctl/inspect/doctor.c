@@ -149,9 +149,9 @@ static void check_silent(struct report *r)
         }
         const char *advice = advice_for(ins_string(s, "error"));
         find(r, "answers", ins_number(s, "node"),
-             advice ? advice
-                    : "run systemctl status torusd there; if it runs, look at the network and the "
-                      "firewall",
+             advice
+                 ? advice
+                 : "run torusctl status there; if it answers, look at the network and the firewall",
              "node %lld does not answer%s: %s", (long long)ins_number(s, "node"), since,
              ins_string(s, "error"));
     }

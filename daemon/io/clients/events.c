@@ -77,7 +77,8 @@ static void note_end(struct td_events *e, uint64_t now_ns, const struct td_note 
         td_log_rated_with(
             &e->jobs, now_ns, TD_LOG_INFO, f, "job %s of user %llu ended here after %s: %s%s",
             n->job, (unsigned long long)n->uid, time,
-            n->text[0] ? "no call of its ranks here failed, but " : "no call failed", n->text);
+            n->text[0] ? "torusd told its ranks here of no failure, but " : "no call failed",
+            n->text);
     else
         td_log_rated_with(&e->jobs, now_ns, TD_LOG_INFO, f,
                           "job %s of user %llu ended here after %s; its first call that failed: %s",
