@@ -10,11 +10,15 @@
  *
  * A record has the name of its job, the first failure of a call, the first death of a rank, and
  * what stood still at this node while the job ran (outages). It outlives its job: a new job takes
- * the place of the one that ended first. Owns: TD_WAITS_JOBS_MAX records, in one allocation of
- * fixed size. Borrows: nothing. Invariant: a record with groups is not replaced. A row of many is
- * replaced by another rank's only if it is the least of its neighbours, and that of a silent node,
- * or of an outage, by another one's only if it is the least of all. Pure: no I/O, clock, or
- * globals. */
+ * the place of the one that ended first.
+ *
+ * Owns: TD_WAITS_JOBS_MAX records, in one allocation of fixed size. Borrows: nothing.
+ *
+ * Invariant: a record with groups is not replaced. A row of many is replaced by another rank's only
+ * if it is the least of its neighbours, and that of a silent node, or of an outage, by another
+ * one's only if it is the least of all.
+ *
+ * Pure: no I/O, clock, or globals. */
 #ifndef TD_CORE_MEMBERSHIP_WAITS_H
 #define TD_CORE_MEMBERSHIP_WAITS_H
 

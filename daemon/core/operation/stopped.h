@@ -5,8 +5,9 @@
  * not called, and after that once a second. The driver tells the states of their processes
  * (td_core_options.process_state); without it nothing happens here. A stopped process and its end
  * become events of the flight recorder, and an outage in the record of the job (waits.h). The end
- * is noticed by the next look, or by the next call of the rank. Owns: `stop` of clients. Pure: no
- * I/O, clock, or globals. */
+ * is noticed by the next look, or by the next call of the rank.
+ *
+ * Owns: `stop` of clients. Pure: no I/O, clock, or globals. */
 #ifndef TD_CORE_OPERATION_STOPPED_H
 #define TD_CORE_OPERATION_STOPPED_H
 
