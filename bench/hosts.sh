@@ -88,6 +88,10 @@ run_torusd() {
     local prefix=$1 hosts=$2 ranks=$3 security=$4 tools
     shift 4
     tools=$(dirname "$1")
+    if [ ! -x "$tools/torusd" ] || [ ! -x "$tools/torusctl" ]; then
+        echo "hosts.sh: $tools has no torusd and torusctl" >&2
+        exit 1
+    fi
     folder=$(mktemp -d /tmp/torus-hosts.XXXXXX)
     daemons=
     # shellcheck disable=SC2086 # one word a process
