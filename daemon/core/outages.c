@@ -68,9 +68,11 @@ static bool spans(const struct td_core *core)
 void td_outages_timers(struct td_core *core)
 {
     uint32_t nodes = core->options.topology.nodes;
-    if (!core->options.own_fault || core->now < core->fault_look_at || !spans(core))
+    if (!core->options.own_fault || core->now < core->fault_look_at)
         return;
     core->fault_look_at = core->now + LOOK_NS;
+    if (!spans(core))
+        return;
     for (uint32_t i = 0; i < nodes; i++) {
         uint32_t n = (core->fault_next + i) % nodes;
         if (n == core->node || !is_cut(core, n))

@@ -425,7 +425,7 @@ struct td_row_outage {
     uint32_t count;    /* outages; then the length of all, of the longest one, and how long ago that
                           one ended, or was last seen */
     uint64_t ns, longest_ns, longest_age_ns;
-    const char *text; /* INTERFACE: what is wrong with it; else "" */
+    const char *text; /* the fault of an interface; else "" */
 };
 
 /* struct td_status_row: one line of a section. */

@@ -222,6 +222,16 @@ json_t *ins_machine_rows(struct ins_machine *m, uint32_t section,
     return NULL;
 }
 
+json_t *ins_machine_later_rows(struct ins_machine *m, uint32_t section,
+                               json_t *(*row_json)(const struct td_status_row *row))
+{
+    json_t *silent = json_copy(m->silent);
+    json_t *rows = ins_machine_rows(m, section, row_json);
+    json_decref(m->silent);
+    m->silent = silent;
+    return rows;
+}
+
 void ins_machine_print_silent(const struct ins_machine *m)
 {
     for (size_t i = 0; i < json_array_size(m->silent); i++) {

@@ -71,9 +71,15 @@ static bool applies(struct td_query *q)
 {
     if (q->program->call.count == 0)
         return td_query_refuse(q, "no rank sends data to another rank");
-    if (q->asked != TD_ALLTOALL_PAIRWISE && q->program->tuning.fabric == TD_FABRIC_ROUTED)
-        return td_query_refuse(q, "on the routed fabric it is used only on request");
     return q->program->group->slots > 1 || td_query_refuse(q, "all ranks are on one node");
+}
+
+static uint64_t cost(struct td_query *q)
+{
+    if (td_program_is_routed(q->program))
+        return td_query_last(q,
+                             "the links of a torus would be shared by many messages of one step");
+    return td_alltoall_model_pairwise(q);
 }
 
 static void compile(struct td_query *q, struct td_program *p)
@@ -101,7 +107,7 @@ const struct td_method td_method_alltoall_pairwise = {
     .setting = TD_SETTING_ALLTOALL,
     .values = TD_VALUE_BIT(TD_ALLTOALL_PAIRWISE),
     .applies = applies,
-    .cost = td_alltoall_model_pairwise,
+    .cost = cost,
     .compile = compile,
     .step_at = step_at,
 };

@@ -97,7 +97,7 @@ uint64_t td_alltoall_model_straight(const struct td_query *q)
     return straight_cost(q, 1, TD_COST_RANDOM_DIRECT);
 }
 
-uint64_t td_alltoall_model_pairwise(struct td_query *q)
+uint64_t td_alltoall_model_pairwise(const struct td_query *q)
 {
     return straight_cost(q, q->program->group->slots - 1, 1000);
 }

@@ -27,6 +27,6 @@ uint64_t td_alltoall_model_cost(const struct td_query *q, uint64_t bytes, unsign
 uint64_t td_alltoall_model_straight(const struct td_query *q);
 /* td_alltoall_model_pairwise is the same for one partner at a time: no two nodes meet at one
  * receiver, but each step waits for the one before. */
-uint64_t td_alltoall_model_pairwise(struct td_query *q);
+uint64_t td_alltoall_model_pairwise(const struct td_query *q);
 
 #endif

@@ -43,7 +43,7 @@ struct td_job {
     struct td_job_terms *terms;     /* that its nodes share (job_terms.h); NULL: not known */
     char *refusal;           /* why the job cannot form, if joins of that kind have come, or NULL */
     td_err refusal_error;    /* that goes with it */
-    char *cancelled;         /* who cancelled its joins, if no other has come since, or NULL */
+    char *cancelled;         /* the user who cancelled its joins; NULL after the next join */
     uint32_t asked, granted; /* in GRANTING: entries */
     /* from GRANTING on: the membership, which goes to the node of slot 0 */
     uint32_t *rank_node;

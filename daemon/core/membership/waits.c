@@ -183,8 +183,8 @@ static struct td_wait_outage *outage_of(struct td_waits_job *j, const struct td_
     for (struct td_wait_outage *row = j->outage; row < j->outage + TD_WAITS_OUTAGES; row++) {
         if (row->kind == seen->kind && row->rank == seen->rank && row->pid == seen->pid)
             return row;
-        if (row->ns < least->ns || !row->kind)
-            least = least->kind ? row : least;
+        if (least->kind && (!row->kind || row->ns < least->ns))
+            least = row;
     }
     *least = (struct td_wait_outage){.kind = seen->kind, .rank = seen->rank, .pid = seen->pid};
     return least;

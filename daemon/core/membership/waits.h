@@ -73,7 +73,7 @@ struct td_wait_outage {
     td_time from, to;        /* the latest one */
     uint64_t ns, longest_ns; /* the length of all, and of the longest one */
     td_time longest_to;
-    char text[TD_OUTAGE_TEXT_MAX]; /* INTERFACE: what is wrong with it */
+    char text[TD_OUTAGE_TEXT_MAX]; /* the fault of an interface; else empty */
 };
 
 /* struct td_waits_side: a call that ranks of this node made where others made another one. */
@@ -175,7 +175,7 @@ struct td_outage_seen {
     uint32_t rank; /* STOPPED, TRACED: in the job; else 0 */
     uint64_t pid;  /* STOPPED, TRACED; else 0 */
     td_time from, to;
-    const char *text; /* INTERFACE; else "" */
+    const char *text; /* the fault of an interface; else "" */
 };
 
 /* td_waits_outage notes an outage in the record of a job (NULL: it has none). */
