@@ -194,6 +194,8 @@ int main(int argc, char **argv)
         setenv("UV_THREADPOOL_SIZE", "2", 1); /* plans are saved, and names of hosts looked up */
         raise_descriptors();
         keep_pages();
+        if (!td_config_congestion(&config, text, sizeof text))
+            td_log(TD_LOG_WARNING, "%s: %s", file, text);
         code = td_driver_run(&config, watch_fd);
     }
     td_config_free(&config);

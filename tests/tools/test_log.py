@@ -63,6 +63,13 @@ class Log(unittest.TestCase):
         self.daemon(1)
         self.wait(0, "link to node 1 is up again: its daemon was restarted; the earlier one crashed or was killed: see its journal$")
 
+    def test_a_congestion_control_that_the_kernel_does_not_offer_is_told(self):
+        with open(self.path("c0"), "a", encoding="utf-8") as config:
+            config.write("[network]\ncongestion = none-such\n")
+        self.daemon(0)
+        self.assertIn("congestion = none-such: this host's kernel does not offer it to torusd, whose streams have the "
+                      "kernel's default: ", self.log(0))
+
     def test_a_stop_is_told_as_one(self):
         self.daemon(0)
         second = self.daemon(1)

@@ -74,9 +74,9 @@ static bool has_address(const char *endpoint, const char *begin, char *text, siz
     return !foreign;
 }
 
-/* has_congestion returns true if the kernel lets this process use a congestion control. */
-static bool has_congestion(const char *name, char *text, size_t text_bytes)
+bool td_config_congestion(const struct td_config *config, char *text, size_t text_bytes)
 {
+    const char *name = config->congestion;
     int fd = strcmp(name, "system") ? socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0) : -1;
     if (fd < 0)
         return true;
@@ -84,7 +84,8 @@ static bool has_congestion(const char *name, char *text, size_t text_bytes)
     close(fd);
     if (failed)
         snprintf(text, text_bytes,
-                 "congestion = %s: this host's kernel does not offer it to torusd: name one of "
+                 "congestion = %s: this host's kernel does not offer it to torusd, whose streams "
+                 "have the kernel's default: name one of "
                  "/proc/sys/net/ipv4/tcp_allowed_congestion_control, or system",
                  name);
     return !failed;
@@ -100,7 +101,7 @@ bool td_config_host(const struct td_config *config, char *text, size_t text_byte
     if (config->topology.nodes == 1)
         return true; /* it has no peers, and listens to none */
     if (strncmp(config->listen, "tcp://", strlen("tcp://")) == 0)
-        return has_congestion(config->congestion, text, text_bytes) &&
+        return td_config_congestion(config, text, text_bytes) &&
                has_address(config->listen, config->listen + strlen("tcp://"), text, text_bytes);
     if (strncmp(config->listen, "ipc://", strlen("ipc://")) == 0)
         return has_directory("listen", config->listen + strlen("ipc://"), text, text_bytes);
