@@ -218,7 +218,7 @@ static void name_section(struct writer *w, const struct explain_step *e)
                          : "phase 2: as a relay, to the nodes of the plane");
         return;
     case TD_ALLTOALL_PAIRWISE:
-        snprintf(w->heading, room, "one partner at a time, after the previous message has arrived");
+        snprintf(w->heading, room, "one partner after the other");
         return;
     case TD_ALLTOALL_AUTO:
     case TD_ALLTOALL_RANDOM:

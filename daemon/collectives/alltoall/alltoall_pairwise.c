@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* alltoall_pairwise: one partner at a time. If the number of slots is a power of two, a node
+/* alltoall_pairwise: one partner after the other. If the number of slots is a power of two, a node
  * exchanges in step s with slot (own XOR s). Otherwise it sends to own + s and receives from own -
- * s. The next step begins when both messages are complete. A message has the data from the ranks of
+ * s. The next step begins when both messages are complete; on the direct fabric, if they are long,
+ * when those of the step before are. A message has the data from the ranks of
  * one run of this node to the ranks of one run of the partner. Every step has the greatest number
  * of messages that two nodes can have; some may be empty.
  *
- * No two nodes send to one receiver at the same time, so that no queue of a switch grows. Long
+ * Few nodes send to one receiver at the same time, so that no queue of a switch grows. Long
  * messages of the direct fabric go in this way. On a torus the links between the partners of one
  * step would be shared by many, and the others idle. */
 #include "collectives/cost/alltoall_model.h"
@@ -95,13 +96,18 @@ static void compile(struct td_query *q, struct td_program *p)
     td_program_add(p, TD_RECV, (g->slots - 1) * messages, "blocks from a partner");
     td_program_add(p, TD_SEND, (g->slots - 1) * messages, "blocks to one partner at a time");
     td_program_add(p, TD_COPY, td_alltoall_locals(p), "blocks of local ranks");
-    td_program_need(p, FAMILY_SEND, FAMILY_RECV, messages, messages, 0);
-    td_program_need(p, FAMILY_SEND, FAMILY_SEND, messages, messages, 0);
+    /* messages of a packet and more overlap with those of the step before, so that the link is not
+     * idle between them; two shorter ones would rather disturb each other */
+    uint64_t ranks = td_ranks_most(p), longest = td_program_bytes(p) * ranks * ranks;
+    bool overlap = !td_program_is_routed(p) && longest >= p->tuning.packet_bytes;
+    int lead = overlap ? -1 : 0;
+    td_program_need(p, FAMILY_SEND, FAMILY_RECV, messages, messages, lead);
+    td_program_need(p, FAMILY_SEND, FAMILY_SEND, messages, messages, lead);
 }
 
 const struct td_method td_method_alltoall_pairwise = {
     .name = "alltoall_pairwise",
-    .why = "a node exchanges with one partner at a time, so that no two meet at one receiver",
+    .why = "a node exchanges with one partner after the other, so that few meet at one receiver",
     .kinds = TD_KIND_BIT(TD_KIND_ALLTOALL),
     .class = TD_COST_STRAIGHT,
     .setting = TD_SETTING_ALLTOALL,
