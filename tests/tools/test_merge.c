@@ -66,6 +66,25 @@ static void the_merged_row_has_the_job_that_one_node_says(void **state)
     json_decref(rows);
 }
 
+/* The node of a rank that has not called knows the operation by messages that do not name the call.
+ */
+static void an_operation_is_the_same_on_a_node_that_does_not_know_the_call(void **state)
+{
+    (void)state;
+    static const char *const kind[] = {"", "broadcast of 8 B from rank 0", "shrink"};
+    json_t *o[3];
+    for (int i = 0; i < 3; i++) {
+        o[i] = operation(1, SUBGROUP, JOB);
+        json_object_set_new(o[i], "kind", json_string(kind[i]));
+    }
+    assert_true(ins_is_same_operation(o[0], o[1]));
+    assert_false(ins_is_same_operation(o[1], o[2]));
+    json_object_set_new(o[0], "sequence", json_integer(ins_number(o[1], "sequence") + 1));
+    assert_false(ins_is_same_operation(o[0], o[1]));
+    for (int i = 0; i < 3; i++)
+        json_decref(o[i]);
+}
+
 /* A node that has become the registry meanwhile knows the first join of its list only. */
 static void a_job_has_formed_for_as_long_as_the_first_join_has_waited_on_any_node(void **state)
 {
@@ -217,6 +236,7 @@ int main(void)
         cmocka_unit_test(an_operation_of_a_subgroup_is_of_the_job_that_made_it),
         cmocka_unit_test(the_name_decides_for_an_older_daemon),
         cmocka_unit_test(the_merged_row_has_the_job_that_one_node_says),
+        cmocka_unit_test(an_operation_is_the_same_on_a_node_that_does_not_know_the_call),
         cmocka_unit_test(a_job_has_formed_for_as_long_as_the_first_join_has_waited_on_any_node),
         cmocka_unit_test(the_record_of_a_job_has_what_came_first_on_any_node),
         cmocka_unit_test(a_job_that_is_not_over_on_a_node_is_not_over),

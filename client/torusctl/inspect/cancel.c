@@ -8,6 +8,7 @@
 #include "ending.h"
 #include "groups.h"
 #include "inspect.h"
+#include "merge.h"
 #include "libtorus/deadline.h"
 #include "torusctl/torusctl.h"
 #include "wanted.h"
@@ -50,21 +51,13 @@ static bool find_owner(struct wish *w, const json_t *rows, const char *key, bool
     return true;
 }
 
-/* is_same returns true if two rows are of one operation. */
-static bool is_same(const json_t *a, const json_t *b)
-{
-    return ins_number(a, "instance") == ins_number(b, "instance") &&
-           ins_number(a, "sequence") == ins_number(b, "sequence") &&
-           json_equal(json_object_get(a, "kind"), json_object_get(b, "kind"));
-}
-
 /* is_wanted returns true if a row of an operation belongs to the wish. */
 static bool is_wanted(const struct wish *w, const json_t *row)
 {
     char id[24];
     bool asked = !w->asked;
     for (size_t i = 0; i < json_array_size(w->asked) && !asked; i++)
-        asked = is_same(json_array_get(w->asked, i), row);
+        asked = ins_is_same_operation(json_array_get(w->asked, i), row);
     if (!asked)
         return false; /* it began later */
     snprintf(id, sizeof id, "%016llx", (unsigned long long)ins_number(row, "instance"));
@@ -90,7 +83,7 @@ static int count_wanted(struct ins_machine *m, struct wish *w, int *groups)
             const json_t *s = json_array_get(seen, k);
             bool same = ins_number(s, "instance") == ins_number(row, "instance");
             known_group = known_group || same;
-            known = known || is_same(s, row);
+            known = known || ins_is_same_operation(s, row);
         }
         count += !known;
         *groups += !known_group;

@@ -79,16 +79,18 @@ static bool is_shrink(const json_t *row)
     return strcmp(ins_string(row, "kind"), "shrink") == 0;
 }
 
-/* find returns the row of the same operation, or NULL. Shrinks are numbered by themselves. */
+bool ins_is_same_operation(const json_t *a, const json_t *b)
+{
+    return ins_number(a, "instance") == ins_number(b, "instance") &&
+           ins_number(a, "sequence") == ins_number(b, "sequence") && is_shrink(a) == is_shrink(b);
+}
+
+/* find returns the row of the same operation, or NULL. */
 static json_t *find(const json_t *merged, const json_t *row)
 {
-    for (size_t i = 0; i < json_array_size(merged); i++) {
-        json_t *m = json_array_get(merged, i);
-        if (ins_number(m, "instance") == ins_number(row, "instance") &&
-            ins_number(m, "sequence") == ins_number(row, "sequence") &&
-            is_shrink(m) == is_shrink(row))
-            return m;
-    }
+    for (size_t i = 0; i < json_array_size(merged); i++)
+        if (ins_is_same_operation(json_array_get(merged, i), row))
+            return json_array_get(merged, i);
     return NULL;
 }
 

@@ -8,6 +8,9 @@
 
 /* ins_merge_jobs returns one row of each job, with the ranks that any node knows of. */
 json_t *ins_merge_jobs(const json_t *rows);
+/* ins_is_same_operation returns true if two rows are of one operation, also if one of them is of a
+ * node that does not know yet what is called (kind ""). Shrinks are numbered by themselves. */
+bool ins_is_same_operation(const json_t *a, const json_t *b);
 /* ins_merge_operations returns one row of each operation. A rank has arrived if one node knows it.
  * A missing rank is described by its own node, if that has answered. Steps are those of all nodes
  * together. */
