@@ -240,6 +240,7 @@ static bool stop_advance(struct td_core *core, struct td_task *task)
     bool over = core->hurried || (core->operations->count == 0 && core->inflights == 0);
     if (drained && over && !core->work && td_goodbye_say(core)) {
         core->stopped = true;
+        td_communicator_note_stop(core);
         td_core_act(core, TD_ACTION_STOPPED);
     }
     return true;

@@ -5,6 +5,7 @@
 #include "core/core.h"
 #include "core/membership/communicator_losses.h"
 #include "core/membership/waits.h"
+#include "core/net/goodbye.h"
 
 enum { GROUP = 3 };
 static const int64_t SECOND = 1000000000;
@@ -175,6 +176,34 @@ static void a_death_is_noted_at_the_node_of_the_rank(void **state)
     end();
 }
 
+/* stop stops the daemon; no other node answers its goodbye. */
+static void stop(void)
+{
+    node_step(&(struct td_event){.kind = TD_EVENT_STOP});
+    node.core->now += TD_GOODBYE_NS;
+    node_step(&(struct td_event){.kind = TD_EVENT_WAKE});
+}
+
+/* Whoever looks for a job in the journal of a daemon that was stopped finds how it ended there. */
+static void a_daemon_that_stops_notes_the_end_of_its_jobs(void **state)
+{
+    (void)state;
+    begin(1);
+    stop();
+    take(TD_NOTE_JOB_ENDED);
+    assert_int_equal(note.error, TD_OK);
+    assert_string_equal(note.text, "it stopped while 1 of them was connected");
+    end();
+    struct td_communicator *c = begin(1);
+    node_call(c, -1);
+    stop();
+    take(TD_NOTE_FAILED);
+    take(TD_NOTE_JOB_ENDED);
+    assert_int_equal(note.error, TD_ERR_NODE_FAILED);
+    assert_non_null(strstr(note.text, "was stopped by its operator"));
+    end();
+}
+
 /* A process that ends after it was told of the loss of another rank is not called dead. */
 static void a_process_that_ends_after_its_call_failed_is_noted_so(void **state)
 {
@@ -323,6 +352,7 @@ int main(void)
         cmocka_unit_test(a_lost_node_is_noted_without_a_rank),
         cmocka_unit_test(a_lost_rank_is_noted_with_its_node),
         cmocka_unit_test(a_death_is_noted_at_the_node_of_the_rank),
+        cmocka_unit_test(a_daemon_that_stops_notes_the_end_of_its_jobs),
         cmocka_unit_test(a_process_that_ends_after_its_call_failed_is_noted_so),
         cmocka_unit_test(a_process_that_has_called_again_since_its_failure_dies),
         cmocka_unit_test(a_process_that_ends_long_after_its_call_failed_dies),

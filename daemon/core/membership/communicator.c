@@ -116,11 +116,12 @@ struct td_note *td_communicator_note(struct td_core *core, const struct td_commu
     return note;
 }
 
-/* note_job notes that this node has, or drops, the first group of a job. */
-static void note_job(struct td_core *core, const struct td_communicator *c, enum td_note_kind kind)
+/* describe_end completes the note of a job that is over here: its age and its first failure, or, if
+ * no call has failed, the death of a rank. */
+static void describe_end(struct td_core *core, const struct td_communicator *c,
+                         struct td_note *note)
 {
-    struct td_note *note = c->index == 0 ? td_communicator_note(core, c, kind) : NULL;
-    if (!note || kind != TD_NOTE_JOB_ENDED || !c->waits)
+    if (!c->waits)
         return;
     note->age_ns = core->now - c->waits->formed_at;
     note->error = c->waits->error;
@@ -142,6 +143,31 @@ static void note_job(struct td_core *core, const struct td_communicator *c, enum
              paused[0] ? "gave it up or died meanwhile, noticed" : "died",
              1e-9 * (double)(core->now - c->waits->died_at), (unsigned long long)c->waits->died_pid,
              td_core_node_name(core, core->node));
+}
+
+/* note_job notes that this node has, or drops, the first group of a job. */
+static void note_job(struct td_core *core, const struct td_communicator *c, enum td_note_kind kind)
+{
+    struct td_note *note = c->index == 0 ? td_communicator_note(core, c, kind) : NULL;
+    if (note && kind == TD_NOTE_JOB_ENDED)
+        describe_end(core, c, note);
+}
+
+void td_communicator_note_stop(struct td_core *core)
+{
+    for (const struct td_communicator *c = core->communicators; c; c = c->next) {
+        uint32_t connected = 0;
+        for (uint32_t i = 0; i < c->ranks; i++)
+            connected += c->seat[i].client != NULL;
+        struct td_note *note =
+            c->index == 0 && connected ? td_communicator_note(core, c, TD_NOTE_JOB_ENDED) : NULL;
+        if (!note)
+            continue;
+        describe_end(core, c, note);
+        if (!note->text[0])
+            snprintf(note->text, sizeof note->text, "it stopped while %u of them %s connected",
+                     connected, connected == 1 ? "was" : "were");
+    }
 }
 
 struct td_communicator *td_communicator_create(struct td_core *core, uint64_t instance,

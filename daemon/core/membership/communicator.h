@@ -234,6 +234,9 @@ void td_communicator_hold(struct td_plan *plan, uint32_t local);
 /* td_communicator_note begins a note for the log about a group, or returns NULL: it is lost. */
 struct td_note *td_communicator_note(struct td_core *core, const struct td_communicator *c,
                                      enum td_note_kind kind);
+/* td_communicator_note_stop notes the end, on this node, of the jobs that have connected ranks
+ * here, since this daemon has stopped. */
+void td_communicator_note_stop(struct td_core *core);
 
 /* ---- requests ---- */
 
