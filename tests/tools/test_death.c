@@ -54,6 +54,17 @@ static void a_rank_that_gave_up_its_daemon_has_the_time_when_that_was_noticed(vo
         "12:00:38.400, 100ms before that call failed\n");
 }
 
+static void a_failure_that_a_daemon_noticed_after_a_pause_may_be_older(void **state)
+{
+    (void)state;
+    assert_string_equal(
+        said("torusd on node 1 (1) did not run for 14.0 s, and rank 2 of job x gave "
+             "it up or died: process 77",
+             1501, 14000),
+        "torusd on node 1 did not run from 2020-05-20 12:00:24 to 2020-05-20 "
+        "12:00:38: ranks there that gave it up had their errors in that time\n");
+}
+
 int main(void)
 {
     setenv("TZ", "UTC", 1);
@@ -61,6 +72,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_death_has_its_time),
         cmocka_unit_test(a_rank_that_gave_up_its_daemon_has_the_time_when_that_was_noticed),
+        cmocka_unit_test(a_failure_that_a_daemon_noticed_after_a_pause_may_be_older),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -66,6 +66,9 @@ static void a_later_restart_is_not_told_as_the_cause(void **state)
         said(restart, 1, false),
         "  the daemon of node 1 (host beta) was restarted again after the failure, 1.0s ago, at ",
         "\n");
+    expect(said("job x lost node 1 (1): its daemon was stopped by its operator", 1, false),
+           "  the daemon of node 1 (host beta) was started again after the failure, 1.0s ago, at ",
+           "\n");
     expect(said(cut, 1, true),
            "  the daemon of node 1 (host beta) was restarted after the failure, 1.0s ago, at ",
            "; the one before it crashed or was killed\n");

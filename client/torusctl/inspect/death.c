@@ -19,6 +19,19 @@ static bool is_told_by_failure(const json_t *record, const json_t *death)
            ins_number(death, "age_ns") < ins_number(record, "failed_ns") + AT_ONCE_NS;
 }
 
+/* print_pause tells when the daemon of a rank that gave it up did not run: the rank had its error
+ * then, before the daemon noticed. */
+static void print_pause(const json_t *record, const json_t *death)
+{
+    int64_t end = ins_number(record, "unix_ns") - ins_number(death, "age_ns");
+    char from[32], until[32];
+    ins_moment(from, sizeof from, end - ins_number(death, "paused_ns"), 0);
+    ins_moment(until, sizeof until, end, 0);
+    printf("torusd on node %lld did not run from %s to %s: ranks there that gave it up had their "
+           "errors in that time\n",
+           (long long)ins_number(death, "node"), from, until);
+}
+
 void ins_death_print(const json_t *record)
 {
     const json_t *death = json_object_get(record, "death");
@@ -26,8 +39,13 @@ void ins_death_print(const json_t *record)
     json_int_t earlier = ins_number(death, "age_ns") - ins_number(record, "failed_ns");
     long long rank = ins_number(death, "rank"), node = ins_number(death, "node"),
               pid = ins_number(death, "pid");
-    if (!json_is_object(death) || is_told_by_failure(record, death))
+    if (!json_is_object(death))
         return;
+    if (is_told_by_failure(record, death)) {
+        if (ins_number(death, "paused_ns"))
+            print_pause(record, death);
+        return;
+    }
     ins_ago(ago, sizeof ago, ins_number(record, "unix_ns"), ins_number(death, "age_ns"));
     ins_duration(paused, sizeof paused, ins_number(death, "paused_ns"));
     ins_duration(time, sizeof time, earlier);

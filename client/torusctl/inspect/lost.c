@@ -69,7 +69,9 @@ json_t *ins_lost_restarted(const json_t *record, const json_t *peers)
     return restarted;
 }
 
-bool ins_lost_later(const json_t *record, json_int_t age_ns)
+/* is_later returns true if what was `age_ns` ago came after the failure of the job, by more than
+ * nodes may differ about when they heard of the same restart. */
+static bool is_later(const json_t *record, json_int_t age_ns)
 {
     return ins_number(record, "error") != TORUS_OK &&
            age_ns + SAME_NS < ins_number(record, "failed_ns");
@@ -91,7 +93,7 @@ static const char *host_of(char *text, size_t bytes, const json_t *row)
 static void print_restart(const json_t *record, const json_t *row)
 {
     json_int_t age = ins_number(row, "age_ns"), node = ins_number(row, "node");
-    bool died = json_is_true(json_object_get(row, "died")), later = ins_lost_later(record, age);
+    bool died = json_is_true(json_object_get(row, "died")), later = is_later(record, age);
     json_int_t silent = ins_number(row, "silent_ns");
     char ago[80], host[INS_HOST_BYTES + 16], time[32], how[100] = "";
     ins_duration(time, sizeof time, silent);
@@ -105,9 +107,12 @@ static void print_restart(const json_t *record, const json_t *row)
                  "; the earlier one had been silent for %s: its journal says how it ended", time);
     ins_ago(ago, sizeof ago, ins_number(record, "unix_ns"), age);
     host_of(host, sizeof host, row);
+    const char *started = !ins_lost_with_daemon(record, node)                 ? "restarted"
+                          : strstr(ins_string(record, "text"), "was stopped") ? "started again"
+                                                                              : "restarted again";
     if (later)
-        printf("  the daemon of node %lld%s was restarted%s after the failure, %s%s\n",
-               (long long)node, host, ins_lost_with_daemon(record, node) ? " again" : "", ago, how);
+        printf("  the daemon of node %lld%s was %s after the failure, %s%s\n", (long long)node,
+               host, started, ago, how);
     else
         printf("  the daemon of node %lld%s was restarted %s%s\n", (long long)node, host, ago, how);
 }

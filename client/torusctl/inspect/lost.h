@@ -20,9 +20,6 @@ json_t *ins_lost_restarted(const json_t *record, const json_t *peers);
  * run for `age_ns`, and does not know how the earlier one ended ("died" is null). A daemon that is
  * younger than a job with ranks on its node was restarted. */
 json_t *ins_lost_with_own(const json_t *peers, json_int_t node, json_int_t age_ns);
-/* ins_lost_later returns true if what was `age_ns` ago came after the failure of the job, by more
- * than nodes may differ about when they heard of the same restart. */
-bool ins_lost_later(const json_t *record, json_int_t age_ns);
 /* ins_lost_with_daemon returns true if the failure says that the daemon of a node was stopped or
  * restarted: its record of the job was lost then. */
 bool ins_lost_with_daemon(const json_t *record, json_int_t node);

@@ -511,13 +511,16 @@ void ins_record_print_without(const json_t *record)
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *w = json_array_get(list, i);
         const char *reason = ins_string(w, "reason");
+        /* the new daemon started before its link was up: one restart has one time here */
+        const json_t *restart =
+            ins_find(json_object_get(record, "restarted"), "node", ins_number(w, "node"));
         char text[80];
-        ins_ago(text, sizeof text, ins_number(record, "unix_ns"), ins_number(w, "age_ns"));
+        ins_ago(text, sizeof text, ins_number(record, "unix_ns"),
+                ins_number(restart ? restart : w, "age_ns"));
         printf("! counts and times are without node %lld", (long long)ins_number(w, "node"));
         if (strcmp(reason, "silent") == 0)
             puts(", which did not answer");
         else if (strcmp(reason, "restarted") == 0 &&
-                 ins_lost_later(record, ins_number(w, "age_ns")) &&
                  ins_lost_with_daemon(record, ins_number(w, "node")))
             puts(": its record of the job was lost with its daemon");
         else if (strcmp(reason, "restarted") == 0)

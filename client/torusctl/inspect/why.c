@@ -32,6 +32,17 @@ static void print_named(const json_t *record)
     }
 }
 
+#define LONG_NS 1000000000
+#define LITTLE 0.01 /* of the time of the ranks: waiting that is no one's fault */
+
+/* share_waited returns which part of their time the ranks of a job waited for one another. */
+static double share_waited(const json_t *record)
+{
+    json_int_t age = ins_number(record, "formed_ns") - ins_number(record, "ended_ns");
+    double all = (double)age * (double)ins_number(record, "size");
+    return all > 0 ? (double)ins_number(record, "waited_ns") / all : 1;
+}
+
 /* print_worst prints the rank that made others wait most in the calls that are over. */
 static void print_worst(const json_t *record, const char *before)
 {
@@ -49,6 +60,13 @@ static void print_worst(const json_t *record, const char *before)
     if (ins_number(worst, "pid"))
         snprintf(process, sizeof process, ", process %lld", (long long)ins_number(worst, "pid"));
     ins_outages_rank(stopped, sizeof stopped, record, ins_number(worst, "rank"));
+    if (share_waited(record) < LITTLE && ins_number(worst, "longest_ns") < LONG_NS && !*stopped) {
+        ins_duration(waited, sizeof waited, ins_number(record, "waited_ns"));
+        printf("%sthe ranks hardly waited for one another: %s, summed over them, %.1f %% of their "
+               "time\n",
+               before, waited, 100 * share_waited(record));
+        return;
+    }
     printf(
         "%sthe others waited most for rank %lld on node %lld%s%s%s: %s, summed over them, %.0f %% "
         "of all waiting%s%s\n",
