@@ -163,7 +163,7 @@ class Trace(unittest.TestCase):
                                r" +began at \d\d:\d\d:\d\d\.\d{6}, failed at once; "
                                rf"rank 1 of job \S+ died: process {ranks[1]} on node 1 \(0,1\)\n")
         self.assertRegex(told, r"node 0 +rank 0 +allreduce 0: failed: took ")
-        self.assertRegex(told, r"node 1 +CULPRIT of allreduce 0: ")
+        self.assertRegex(told, r"node 1 +rank 1 +CULPRIT of allreduce 0: ")
 
     def test_a_rank_that_gave_up_its_paused_daemon_has_not_died_waiting(self):
         # rank 0 is late; rank 1 calls before its daemon is stopped, rank 2 while its daemon is

@@ -489,8 +489,10 @@ static void put_failure(struct maker *k, event e)
     if (known && e->e.a && e->e.a <= k->r->nodes && !is_told(k, e)) {
         snprintf(text, sizeof text, "CULPRIT of %s: %s", operation,
                  torus_strerror(-(int)e->e.error));
+        json_t *blame = json_deep_copy(a);
+        add_number(blame, "rank", e->e.subject);
         chrome_instant(&k->c, (uint32_t)(e->e.a - 1), CHROME_RANKS + e->e.subject, e->at, text,
-                       json_deep_copy(a));
+                       blame);
     }
 }
 
