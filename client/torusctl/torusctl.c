@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "torusctl.h"
 
@@ -124,6 +126,40 @@ const char *ctl_error(const torus_context *c)
     return text;
 }
 
+/* ---- the daemon of this node ---- */
+
+enum { MUTE_S = 1 };
+
+static char notice[120]; /* what say_wait says; a signal handler formats nothing */
+
+static void say_wait(int number)
+{
+    (void)number;
+    ssize_t written = write(STDERR_FILENO, notice, strlen(notice));
+    (void)written;
+}
+
+/* open_with_notice opens a context. If the daemon keeps a person waiting at a terminal, it says so.
+ */
+static int open_with_notice(torus_context **c, const struct torus_open_options *options)
+{
+    if (!isatty(STDERR_FILENO))
+        return torus_open(c, options);
+    char most[40] = "";
+    struct sigaction mine = {.sa_handler = say_wait, .sa_flags = SA_RESTART}, before;
+    if (options->timeout_ms)
+        snprintf(most, sizeof most, ", for up to %.1f s", 1e-3 * options->timeout_ms);
+    snprintf(notice, sizeof notice,
+             "torusctl: torusd on this node has not answered for %d s; still waiting%s\n", MUTE_S,
+             most);
+    sigaction(SIGALRM, &mine, &before);
+    alarm(MUTE_S);
+    int error = torus_open(c, options);
+    alarm(0);
+    sigaction(SIGALRM, &before, NULL);
+    return error;
+}
+
 torus_context *ctl_open(const char *socket, double patience_s, int *code)
 {
     torus_context *c = NULL;
@@ -131,7 +167,7 @@ torus_context *ctl_open(const char *socket, double patience_s, int *code)
                                          .socket = socket,
                                          .timeout_ms =
                                              patience_s > 0 ? 1 + (int32_t)(1e3 * patience_s) : 0};
-    int error = torus_open(&c, &options);
+    int error = open_with_notice(&c, &options);
     if (error == TORUS_OK)
         return c;
     fprintf(stderr, "torusctl: %s\n", ctl_error(c));

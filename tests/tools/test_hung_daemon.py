@@ -4,6 +4,7 @@ answers half, answers nonsense, or never ends. Every command ends with a sentenc
 All commands run at the same time, since each waits for the library's patience to end."""
 import concurrent.futures
 import os
+import pty
 import random
 import socket
 import struct
@@ -238,6 +239,19 @@ class HungDaemon(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("torusd accepted the connection and has not replied for 0.3 s: it hangs or is stopped",
                       done.stderr)
+
+    def test_who_waits_at_a_terminal_is_told_for_what(self):
+        own, terminal = pty.openpty()
+        self.addCleanup(os.close, own)
+        path = self.listen("mute", silent)
+        process = subprocess.Popen([CTL, "ops", "--timeout", "3", "--socket", path], stdout=subprocess.DEVNULL,
+                                   stderr=terminal)
+        os.close(terminal)
+        told = os.read(own, 1000).decode()
+        self.assertIn("torusd on this node has not answered for 1 s; still waiting, for up to 3.0 s", told)
+        self.assertEqual(process.wait(LIMIT_S), 1)
+        done, _ = run(path, ["ops", "--timeout", "2"])  # a program that reads stderr gets the error alone
+        self.assertNotIn("still waiting", done.stderr)
 
     def test_a_listing_without_an_end_is_an_error(self):
         with concurrent.futures.ThreadPoolExecutor() as pool:
