@@ -246,7 +246,7 @@ static void daemon_stops_while_fftw_plans(void **state)
 {
     (void)state;
     torus_request *r[RANKS];
-    start_slow(patient);
+    start_slow(quick); /* a daemon that stops waits for what runs for up to progress_timeout */
     block("plan", CULPRIT);
     transform(r);
     wait_blocked(CULPRIT);
