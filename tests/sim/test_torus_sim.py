@@ -12,6 +12,7 @@ import xml.etree.ElementTree
 
 SIM = os.path.abspath(sys.argv.pop(1))
 LONG = os.environ.get("TORUS_TEST_LONG") == "1"
+SANITIZED = bool(os.environ.get("TORUS_TEST_SANITIZED"))
 
 
 def run(*arguments):
@@ -27,6 +28,11 @@ def alltoall(shape, *arguments):
 
 def long(test):
     return unittest.skipUnless(LONG, "minutes: TORUS_TEST_LONG=1")(test)
+
+
+def figures(test):
+    """Leaves out, under a sanitizer, long runs for figures that are those of the release build anyway."""
+    return unittest.skipIf(SANITIZED, "figures, which the release build has checked")(test)
 
 
 # What docs/network.md states: shape, method, packets a pair, further options, efficiency.
@@ -65,6 +71,7 @@ class Figures(unittest.TestCase):
                                *more.split())
                 self.assertAlmostEqual(got["efficiency"], efficiency, delta=0.005)
 
+    @figures
     def test_as_documented(self):
         self.check(FIGURES)
 
@@ -116,12 +123,14 @@ class Transforms(unittest.TestCase):
                 self.assertLessEqual(got["t_min_slots"], got["t_min_in_turn_slots"])
                 self.assertGreaterEqual(got["slots"], got["t_min_slots"])
 
+    @figures
     def test_on_a_long_torus_relays_come_near_it_too(self):
         ways = {method: fft("4x4x12", "192x192x128", "--bytes", "16", "--method", method)
                 for method in ("auto", "random")}
         self.assertLessEqual(ways["auto"]["slots"], 1.1 * ways["auto"]["t_min_in_turn_slots"])
         self.assertLess(1.1 * ways["auto"]["slots"], ways["random"]["slots"])
 
+    @figures
     def test_moves_over_other_links_overlap(self):
         got = fft("4x4x4", "256x256x256", "--from", "(block, block, *) on 16x4", "--to",
                   "(*, block, block) on 16x4")
@@ -212,6 +221,7 @@ class Phased(unittest.TestCase):
 
 
 class Gates(unittest.TestCase):
+    @figures
     def test_what_is_short_takes_the_diameter_or_twice_that(self):
         for shape, hops in [("4x4x4", 6), ("3x5", 3), ("2x2x2x2", 4), ("7", 3), ("8x8x8", 12)]:
             for call in (["barrier"], ["allreduce", "--bytes", "8"]):

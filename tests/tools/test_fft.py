@@ -14,6 +14,8 @@ import unittest
 
 import numpy as np
 
+from cases import pick
+
 CTL = os.path.abspath(sys.argv.pop(1))
 LONG = bool(os.environ.get("TORUS_TEST_LONG"))
 DEADLINE_S = 120
@@ -95,7 +97,7 @@ class Transforms(unittest.TestCase):
                       for ranks in (1, 2, 3, 7, 16)
                       for rows, columns in ((1, 1), (3, 2), (17, 19), (300, 500))
                       if ranks <= 4 * np.prod([int(n.strip("m")) for n in shape.split("x")])]
-        for shape, ranks, rows, columns in cases:
+        for shape, ranks, rows, columns in pick(cases):
             with self.subTest(shape=shape, ranks=ranks, rows=rows, columns=columns):
                 z = self.complex(rows, columns)
                 spectrum = self.transform(z, shape=shape, ranks=ranks)
@@ -103,7 +105,7 @@ class Transforms(unittest.TestCase):
                 self.close(self.transform(spectrum, "--inverse", shape=shape, ranks=ranks), z)
 
     def test_element_types_keep_single_precision_single(self):
-        for name in ("i1", "u2", ">i4", "<i8", "f4", ">f4", "f8", ">f8", "c8", ">c16", "?"):
+        for name in pick(("i1", "u2", ">i4", "<i8", "f4", ">f4", "f8", ">f8", "c8", ">c16", "?")):
             with self.subTest(type=name):
                 array = (self.random.normal(size=(11, 6)) * 50).astype(name)
                 result = self.transform(array)
@@ -120,7 +122,7 @@ class Transforms(unittest.TestCase):
 
     def test_norms_are_those_of_numpy(self):
         z = self.complex(9, 14)
-        for norm in ("backward", "ortho", "forward"):
+        for norm in pick(("backward", "ortho", "forward")):
             self.close(self.transform(z, "--norm", norm), np.fft.fft2(z, norm=norm))
             self.close(self.transform(z, "--norm", norm, "--inverse"), np.fft.ifft2(z, norm=norm))
 
@@ -134,7 +136,7 @@ class Transforms(unittest.TestCase):
         return self.random.normal(size=(*shape, 2)).view(np.complex128)[..., 0]
 
     def test_arrays_of_one_to_six_axes(self):
-        for shape in ((1000,), (6, 5, 7), (3, 4, 5, 6), (2, 3, 2, 3, 2), (2, 3, 2, 3, 2, 3)):
+        for shape in pick(((1000,), (6, 5, 7), (3, 4, 5, 6), (2, 3, 2, 3, 2), (2, 3, 2, 3, 2, 3))):
             with self.subTest(shape=shape):
                 z = self.array(*shape)
                 self.close(self.transform(z, ranks=6), np.fft.fftn(z))
@@ -170,7 +172,7 @@ class Transforms(unittest.TestCase):
                        np.fft.ifftn(z, axes=axes))
 
     def test_real_numbers_to_half_a_spectrum_and_back(self):
-        for shape in ((12, 10), (5, 7), (6, 1), (31,), (4, 5, 9)):
+        for shape in pick(((12, 10), (5, 7), (6, 1), (31,), (4, 5, 9))):
             with self.subTest(shape=shape):
                 a = self.random.normal(size=shape)
                 half = self.transform(a, "--real", ranks=5)
@@ -186,7 +188,7 @@ class Transforms(unittest.TestCase):
 
     def test_real_numbers_to_real_ones_of_every_kind_and_back(self):
         a = self.random.normal(size=(9, 8, 5))
-        for kind in ("dct1", "dct2", "dct3", "dct4", "dst1", "dst2", "dst3", "dst4"):
+        for kind in pick(("dct1", "dct2", "dct3", "dct4", "dst1", "dst2", "dst3", "dst4")):
             with self.subTest(kind=kind):
                 there = self.transform(a, "--kinds", kind)
                 self.assertEqual(there.dtype, np.float64)
@@ -202,10 +204,10 @@ class Transforms(unittest.TestCase):
         result = self.transform(z, "--precision", "single", shape="2x3")
         self.assertEqual(result.dtype, np.complex64)
         self.close(result, np.fft.fftn(z))
-        for options in (("--grid", "3x2"), ("--grid", "4", "--method", "pairwise"),
+        for options in pick((("--grid", "3x2"), ("--grid", "4", "--method", "pairwise"),
                         ("--from", "(cyclic, block, *) on 2x3", "--to", "(*, *, cyclic(3))"),
                         ("--from", "(block, *, *) @0-2", "--to", "(*, block, *) @3-5"),
-                        ("--to", "(*, block, *) order 2,1,0", "--method", "random")):
+                        ("--to", "(*, block, *) order 2,1,0", "--method", "random"))):
             with self.subTest(options=options):
                 self.close(self.transform(z, *options, shape="2x3"), np.fft.fftn(z))
                 self.close(self.transform(np.asfortranarray(z), *options, shape="2x3"),
