@@ -269,6 +269,16 @@ static void show_log(uint32_t node)
         fclose(f);
 }
 
+static void remove_folder(void)
+{
+    DIR *d = opendir(folder);
+    for (struct dirent *e = NULL; d && (e = readdir(d));)
+        unlinkat(dirfd(d), e->d_name, 0);
+    if (d)
+        closedir(d);
+    rmdir(folder);
+}
+
 /* stop ends the daemons and checks that each exited cleanly and left no socket. */
 void stop(void)
 {
@@ -288,11 +298,7 @@ void stop(void)
         snprintf(path, sizeof path, "%s/s%u", folder, n);
         assert_int_not_equal(access(path, F_OK), 0);
     }
-    DIR *d = opendir(folder);
-    for (struct dirent *e = NULL; (e = readdir(d));)
-        unlinkat(dirfd(d), e->d_name, 0);
-    closedir(d);
-    rmdir(folder);
+    remove_folder();
 }
 
 int clean_up(void **state)
@@ -307,6 +313,7 @@ int clean_up(void **state)
             waitpid(daemon_pid[n], NULL, 0);
             daemon_pid[n] = 0;
         }
+    remove_folder(); /* that of a test that has not stopped its daemons */
     return 0;
 }
 
