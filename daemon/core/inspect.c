@@ -142,8 +142,18 @@ static void set_forming(const struct td_page *p, struct td_row_job *row, td_time
     row->forming_ns = age > row->forming_ns ? age : row->forming_ns;
 }
 
+/* is_listed returns true if the list of jobs of this node has a job that has formed. */
+static bool is_listed(const struct td_core *core, uint64_t instance)
+{
+    const struct td_job *j = core->registry->jobs;
+    while (j && j->instance != instance)
+        j = j->next;
+    return j != NULL;
+}
+
 /* list_jobs lists all jobs on the registry. On the others it lists those with local ranks or joins,
- * and of these ranks only those. */
+ * and of these ranks only those. A node that has become the registry does not have the jobs in its
+ * list that formed before, until a join makes it ask for them: it lists them like the others. */
 static void list_jobs(struct td_page *p)
 {
     struct td_core *core = p->core;
@@ -168,10 +178,10 @@ static void list_jobs(struct td_page *p)
                 td_bit_set(bits, rank);
         }
     }
-    if (td_succession_keeps(core))
-        return;
+    bool keeps = td_succession_keeps(core);
     for (const struct td_communicator *c = core->communicators; c; c = c->next) {
-        if (c->index != 0 || !td_page_shows(p, c->uid) ||
+        if (c->index != 0 || (keeps && is_listed(core, c->instance)) ||
+            !td_page_shows(p, c->uid) ||
             !(row = job_row(p, c->name, c->uid, c->group.size, &bits)))
             continue;
         for (uint32_t i = 0; i < c->ranks; i++) {
@@ -181,7 +191,7 @@ static void list_jobs(struct td_page *p)
             td_bit_set(bits, c->seat[i].rank);
         }
     }
-    for (const struct td_join *j = core->joins->first; j; j = j->next) {
+    for (const struct td_join *j = keeps ? NULL : core->joins->first; j; j = j->next) {
         if (!td_page_shows(p, j->uid) || first_of_job(core, j) != j ||
             !(row = job_row(p, j->name, j->uid, j->size, &bits)))
             continue;

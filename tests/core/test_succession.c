@@ -2,6 +2,7 @@
 /* Which node keeps the list of jobs, call by call: core/membership/succession.h. */
 #include "node.h"
 
+#include "core/inspect.h"
 #include "core/membership/succession.h"
 #include "core/net/link.h"
 
@@ -164,12 +165,39 @@ static void a_registry_that_drains_tells_the_nodes_that_are_connected(void **sta
     node_end();
 }
 
+/* rows returns how many jobs this node lists for torusctl, each of which has a rank here. */
+static uint32_t rows(void)
+{
+    static struct td_reply page;
+    assert_true(td_inspect_page(node.core, 1000, true, TD_STATUS_JOBS, 0, &page));
+    for (uint32_t i = 0; i < page.u.status.rows; i++)
+        assert_int_equal(page.u.status.row[i].u.job.joined, 1);
+    return page.u.status.rows;
+}
+
+static void a_successor_lists_its_jobs_before_anybody_joins(void **state)
+{
+    (void)state;
+    node_begin("2", 1, NULL);
+    node_group(2);
+    assert_int_equal(rows(), 1);
+    lose(0);
+    assert_int_equal(td_succession_registry(node.core), 1);
+    assert_int_equal(rows(), 1);
+    (void)td_succession_knows(node.core);
+    node_run();
+    assert_true(td_succession_knows(node.core));
+    assert_int_equal(rows(), 1); /* once, also when its list has the job */
+    node_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_registry_asks_the_nodes_that_it_hears_and_waits_for_all),
         cmocka_unit_test(a_node_that_comes_back_is_asked_unless_it_has_answered),
         cmocka_unit_test(a_registry_that_is_not_answered_goes_on_in_time),
+        cmocka_unit_test(a_successor_lists_its_jobs_before_anybody_joins),
         cmocka_unit_test(a_successor_resigns_when_a_lower_node_is_back),
         cmocka_unit_test(a_registry_that_drains_tells_the_nodes_that_are_connected),
         cmocka_unit_test(ranks_that_leave_are_told_to_the_latest_nodes_that_asked_for_them),
