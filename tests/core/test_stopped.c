@@ -199,7 +199,7 @@ static void the_last_look_counts_if_the_call_ends_before(void **state)
     state_now = 'R';
     node_call(c, -1);
     assert_int_equal(find(TD_TRACE_GOES_ON)->at, 124 * SECOND);
-    assert_int_equal(outage()->ns, 3 * SECOND);
+    assert_int_equal(outage()->ns, 4 * SECOND - FIRST); /* the failure has looked */
     node_end();
 }
 
@@ -217,9 +217,32 @@ static void a_stopped_process_that_is_killed_does_not_go_on(void **state)
     node_end();
 }
 
+static void a_call_that_fails_looks_a_last_time(void **state)
+{
+    (void)state;
+    begin();
+    wait_begins();
+    state_now = 'T';
+    node_pass(c, FIRST);
+    node_pass(c, SECOND - FIRST - 1); /* the next look would be later */
+    assert_int_equal(outage()->longest_ns, 0);
+    struct td_message m = {.kind = TD_MESSAGE_VERDICT,
+                           .instance = c->instance,
+                           .u.verdict = {.error = TD_ERR_CANCELLED, .text = "cancelled"}};
+    node_message(0, &m);
+    assert_int_equal(outage()->longest_ns, SECOND - FIRST - 1);
+    node_pass(c, 3 * SECOND / 2);
+    assert_int_equal(outage()->longest_ns, SECOND - FIRST - 1); /* nobody looks */
+    state_now = 'R';
+    node_call(c, -1); /* soon after: it was stopped until now */
+    assert_int_equal(outage()->longest_ns, 5 * SECOND / 2 - FIRST - 1);
+    node_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_call_that_fails_looks_a_last_time),
         cmocka_unit_test(a_rank_that_was_stopped_is_on_record),
         cmocka_unit_test(nobody_looks_at_ranks_that_are_not_late),
         cmocka_unit_test(a_process_is_looked_at_once_a_second),

@@ -131,7 +131,9 @@ static void print_time(char *text, size_t bytes, const json_t *o, json_int_t uni
     ins_duration(all, sizeof all, ins_number(o, "ns"));
     ins_duration(longest, sizeof longest, most);
     ins_moment(since, sizeof since, unix_ns - ins_number(o, "longest_age_ns") - most, 0);
-    if (count == 1)
+    if (most == 0) /* the call that waited failed at once */
+        snprintf(text, bytes, "at %s", since);
+    else if (count == 1)
         snprintf(text, bytes, "for about %s, since %s", longest, since);
     else
         snprintf(text, bytes, "%lld times, for about %s in all; the longest time was %s, since %s",

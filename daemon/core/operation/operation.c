@@ -309,6 +309,8 @@ static void end_badly(struct td_core *core, struct td_operation *o, bool was_rel
     if (error < TD_OK && error > -TD_ERRORS)
         core->sums->failed[-(int)error]++;
     o->error = error;
+    if (!was_released)
+        td_stopped_over(core, o);
     note_failure(core, o, error, text);
     if (!o->silence_told) /* else it is that of the latest arrival */
         o->silent_node = 0;

@@ -84,6 +84,13 @@ void td_stopped_look(struct td_core *core, struct td_operation *o)
     }
 }
 
+void td_stopped_over(struct td_core *core, struct td_operation *o)
+{
+    if (core->options.process_state)
+        td_stopped_look(core, o);
+    o->look_at = TD_TIME_NEVER;
+}
+
 void td_stopped_called(struct td_core *core, const struct td_communicator *c,
                        const struct td_seat *seat, uint64_t number)
 {

@@ -5,7 +5,7 @@
  * not called, and after that once a second. The driver tells the states of their processes
  * (td_core_options.process_state); without it nothing happens here. A stopped process and its end
  * become events of the flight recorder, and an outage in the record of the job (waits.h). The end
- * is noticed by the next look, or by the next call of the rank.
+ * is noticed by the next look, or by the next call of the rank. After a failure nobody looks.
  *
  * Owns: `stop` of clients. Pure: no I/O, clock, or globals. */
 #ifndef TD_CORE_OPERATION_STOPPED_H
@@ -21,6 +21,9 @@ void td_stopped_begin(const struct td_core *core, struct td_operation *o);
 /* td_stopped_look looks at the ranks of this node that have not called an operation, and sets the
  * time when it looks next. */
 void td_stopped_look(struct td_core *core, struct td_operation *o);
+/* td_stopped_over looks a last time: an operation fails while ranks of this node have not called.
+ */
+void td_stopped_over(struct td_core *core, struct td_operation *o);
 /* td_stopped_called: a rank of this node has called operation `number` of a group, as ranks count,
  * so its process runs. */
 void td_stopped_called(struct td_core *core, const struct td_communicator *c,
