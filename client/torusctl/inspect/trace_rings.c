@@ -131,26 +131,53 @@ static void drop_copies(struct ins_rings *r)
     r->count = kept;
 }
 
+/* settle sets when the events of each node were read: after they were asked for, and not before the
+ * newest of them. The ring goes on while its pages are read, without its later events. */
+static void settle(struct ins_rings *r, const int64_t *asked_at)
+{
+    for (uint32_t n = 0; n < r->nodes; n++)
+        r->clock[n].read_at = asked_at[n];
+    for (const struct ins_event *e = r->event; e < r->event + r->count; e++)
+        if (e->at > r->clock[e->node].read_at)
+            r->clock[e->node].read_at = e->at;
+}
+
+/* moments returns when each node has said last what time it is, or NULL. */
+static int64_t *moments(const struct ins_rings *r)
+{
+    int64_t *at = calloc(r->nodes, sizeof *at);
+    for (uint32_t n = 0; at && n < r->nodes; n++)
+        at[n] = r->clock[n].read_at;
+    return at;
+}
+
 bool ins_rings_read(struct ins_machine *m, uint64_t world, struct ins_rings *r)
 {
     double timeout_s = m->timeout_s;
     size_t all = 0, i = 0;
     json_t *row = NULL;
+    int64_t *asked_at = NULL;
     *r = (struct ins_rings){.nodes = m->nodes, .clock = calloc(m->nodes, sizeof *r->clock)};
     if (!r->clock || !ask_clocks(m, r, CLOCK_ROUNDS))
         return false;
     m->timeout_s = timeout_s > READ_TIMEOUT_S ? timeout_s : READ_TIMEOUT_S;
     r->rows = ins_machine_rows(m, TD_STATUS_TRACE, row_json);
     m->timeout_s = timeout_s;
-    if (!r->rows || !ask_clocks(m, r, 1))
+    if (!r->rows || !(asked_at = moments(r)) || !ask_clocks(m, r, 1)) {
+        free(asked_at);
         return false;
+    }
     json_array_foreach(r->rows, i, row) all += events_of(row);
-    if (!(r->event = calloc(all + 1, sizeof *r->event)))
+    if (!(r->event = calloc(all + 1, sizeof *r->event))) {
+        free(asked_at);
         return false;
+    }
     json_array_foreach(r->rows, i, row) note_latest(r, row);
     json_array_foreach(r->rows, i, row) take(r, row, world);
     qsort(r->event, r->count, sizeof *r->event, by_number);
     drop_copies(r);
+    settle(r, asked_at);
+    free(asked_at);
     return true;
 }
 

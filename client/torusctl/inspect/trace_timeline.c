@@ -116,6 +116,8 @@ static void add_number(json_t *a, const char *key, uint64_t value)
 
 /* ---- missing ranks ---- */
 
+#define LATE_NS 100000000LL /* who calls sooner is not called late */
+
 /* is_wanted returns true if an operation in flight is shown, on an axis that begins at `zero`. */
 static bool is_wanted(const struct maker *k, const json_t *operation, int64_t zero)
 {
@@ -664,11 +666,13 @@ static void name_absent(const struct maker *k, const json_t *row, json_int_t ope
 }
 
 /* put_absent adds the ranks that an operation in flight misses, as the operating system sees them.
- */
+ * A job that works has such ranks at any moment. */
 static void put_absent(struct maker *k, const json_t *operation)
 {
     const json_t *absent = json_object_get(operation, "absent"), *row = NULL;
     size_t i = 0;
+    if (ins_number(operation, "age_ns") < LATE_NS)
+        return;
     json_array_foreach(absent, i, row)
     {
         char text[INS_NODE_NAME_BYTES + 160];
