@@ -183,13 +183,20 @@ double ctl_seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+static bool is_help(const char *argument)
+{
+    return strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0;
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 2) {
         overview(stderr);
         return EXIT_USAGE;
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+    if (strcmp(argv[1], "help") == 0 && argc > 2 && find(argv[2]))
+        return ctl_usage(argv[2], NULL);
+    if (is_help(argv[1]) || strcmp(argv[1], "help") == 0) {
         overview(stdout);
         return EXIT_WELL;
     }
@@ -199,13 +206,17 @@ int main(int argc, char **argv)
     }
     const struct ctl_command *c = find(argv[1]);
     if (!c) {
-        fprintf(stderr, "torusctl: unknown command %s; the nearest is %s\n", argv[1],
-                nearest(argv[1]));
-        overview(stderr);
+        static const char more[] = "torusctl --help lists the commands";
+        if (argv[1][0] == '-')
+            fprintf(stderr, "torusctl: %s: the command comes first, then its options; %s\n",
+                    argv[1], more);
+        else
+            fprintf(stderr, "torusctl: unknown command %s; the nearest is %s; %s\n", argv[1],
+                    nearest(argv[1]), more);
         return EXIT_USAGE;
     }
     for (int i = 2; i < argc && strcmp(argv[i], "--") != 0; i++) {
-        if (strcmp(argv[i], "--help") == 0)
+        if (is_help(argv[i]))
             return ctl_usage(c->name, NULL);
         if (strcmp(argv[i], "--version") == 0) {
             puts("torusctl " TORUS_VERSION);

@@ -345,7 +345,25 @@ class EveryOperation(unittest.TestCase):
                             ("ftt", "fft")):
             done = subprocess.run([CTL, word], capture_output=True, text=True, timeout=60)
             self.assertEqual(done.returncode, 2)
-            self.assertIn(f"unknown command {word}; the nearest is {guess}\n", done.stderr)
+            self.assertIn(f"unknown command {word}; the nearest is {guess}; ", done.stderr)
+            self.assertEqual(done.stderr.count("\n"), 1)
+
+    def test_who_does_not_know_the_commands_is_told_them(self):
+        def ask(*arguments):
+            done = subprocess.run([CTL, *arguments], capture_output=True, text=True, timeout=60)
+            return done.returncode, done.stdout, done.stderr
+        everything = ask("--help")
+        self.assertEqual(everything[0], 0)
+        self.assertIn("\n  ops ", everything[1])
+        self.assertEqual(ask("-h"), everything)
+        self.assertEqual(ask("help"), everything)
+        one = ask("ops", "--help")
+        self.assertIn("usage: torusctl ops ", one[1])
+        self.assertEqual(ask("ops", "-h"), one)
+        self.assertEqual(ask("help", "ops"), one)
+        code, _, error = ask("--timeout", "1", "status")
+        self.assertEqual(code, 2)
+        self.assertIn("--timeout: the command comes first, then its options", error)
 
 
 class Flood(unittest.TestCase):

@@ -109,11 +109,29 @@ static void a_silence_has_its_length_and_its_begin(void **state)
     }
 }
 
+/* Its node may have been heard since, and be silent again. */
+static void a_silence_goes_on_if_its_node_was_not_heard_since(void **state)
+{
+    (void)state;
+    for (int silent_s = 0; silent_s < 60; silent_s += 10) {
+        json_t *silences = json_pack("[{s:i s:I s:i s:i s:I s:I}]", "node", 1, "waited_ns", 9 * S,
+                                     "ranks", 1, "silences", 1, "silence_longest_ns", 30 * S,
+                                     "silence_longest_age_ns", 10 * S),
+               *silent = json_pack("[{s:i s:I}]", "node", silent_s ? 1 : 2, "silent_ns",
+                                   silent_s ? silent_s * S : 50 * S);
+        ins_silences_last(silences, silent);
+        bool lasts = strstr(said(silences), "since 2020-05-20 12:00:00 and is silent still: ");
+        assert_int_equal(lasts, silent_s >= 40);
+        json_decref(silent);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(waiting_is_added_up_and_silences_are_not),
         cmocka_unit_test(a_silence_has_its_length_and_its_begin),
+        cmocka_unit_test(a_silence_goes_on_if_its_node_was_not_heard_since),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -382,6 +382,7 @@ static void fill(struct ins_machine *m, json_t *record, const struct facts *f)
     sum_up(record, f->rows);
     json_t *silences = ins_silences(f->rows, ins_number(record, "instance")),
            *outages = ins_outages(m, ins_number(record, "instance"), f->unix_ns);
+    ins_silences_last(silences, m->silent);
     ins_outages_explain(silences, outages);
     json_object_set_new(record, "silences", sorted(silences));
     json_object_set_new(record, "outages", outages);

@@ -55,6 +55,27 @@ json_t *ins_silences(const json_t *rows, json_int_t instance)
     return nodes;
 }
 
+/* lasts returns true if a node that is silent now has not been heard since its longest silence
+ * began.
+ */
+static bool lasts(const json_t *silence, const json_t *silent)
+{
+    json_int_t began = ins_number(silence, "silence_longest_age_ns") +
+                       ins_number(silence, "silence_longest_ns"); /* an age */
+    return silent && ins_number(silent, "silent_ns") + LATER_NS >= began;
+}
+
+void ins_silences_last(json_t *silences, const json_t *silent)
+{
+    json_t *s = NULL;
+    size_t i = 0;
+    json_array_foreach(silences, i, s)
+    {
+        const json_t *now = ins_find(silent, "node", ins_number(s, "node"));
+        json_object_set_new(s, "lasts", json_boolean(lasts(s, now)));
+    }
+}
+
 /* print_cause writes why a node was silent. The sentence of its daemon tells a fault of an
  * interface as a present one, with what to look at: "interface eth0 of node 1 has no carrier: ...".
  */
@@ -92,8 +113,11 @@ static void print_length(const json_t *s, json_int_t unix_ns)
     if (heard > most + LATER_NS) {
         ins_duration(came, sizeof came, heard);
         snprintf(later, sizeof later, " (until calls failed; it was heard again after %s)", came);
-    } else if (late)
+    } else if (json_is_true(json_object_get(s, "lasts"))) {
+        snprintf(later, sizeof later, " and is silent still");
+    } else if (late) {
         snprintf(later, sizeof later, " (its messages came after %s)", came);
+    }
     print_cause(because, sizeof because, json_object_get(s, "cause"));
     printf("node %lld was silent", (long long)ins_number(s, "node"));
     if (count == 0) /* a daemon of an older release tells the waiting only */

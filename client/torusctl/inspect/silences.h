@@ -12,6 +12,9 @@
  * nodes. The silences are those that the ranks of one node waited in, that with the longest ones
  * together. told_by: the only node whose ranks waited, or null. */
 json_t *ins_silences(const json_t *rows, json_int_t instance);
+/* ins_silences_last adds to each whether it goes on ("lasts"): `silent` [{node, silent_ns}] has the
+ * nodes that have not answered. */
+void ins_silences_last(json_t *silences, const json_t *silent);
 /* ins_silences_print prints a line for each silent node. unix_ns: the moment of the ages. */
 void ins_silences_print(const json_t *silences, json_int_t unix_ns);
 
