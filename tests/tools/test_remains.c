@@ -35,10 +35,11 @@ static const char *said(const char *group, int joined, json_t *processes, bool o
 {
     json_t *record = json_pack("{s:s s:i s:i s:i}", "job", "x", "uid", 0, "instance", 0xabc,
                                "ended_ns", (int)over),
-           *jobs = json_pack("[{s:s s:i s:i s:i s:[]}, {s:s s:i}]", "name", "x", "uid", 0, "size",
-                             3, "joined", joined, "missing", "name", "x", "uid", 1),
-           *groups =
-               json_pack("[{s:s s:b s:s}]", "id", "0000000000000abc", "is_job", 1, "state", group),
+           *jobs = json_pack("[{s:s s:i s:i s:i s:[i i]}, {s:s s:i}]", "name", "x", "uid", 0,
+                             "size", 3, "joined", joined, "missing", 1, 2, "name", "x", "uid", 1),
+           *groups = json_pack("[{s:s s:b s:s s:s}]", "id", "0000000000000abc", "is_job", 1,
+                               "state", group, "text",
+                               strcmp(group, "broken") == 0 ? "job x lost node 1 (1)" : ""),
            *silent = json_array();
     ins_remains(record, jobs, groups, processes, silent);
     assert_string_equal(ins_string(record, "state"), state);
@@ -69,12 +70,12 @@ static void the_processes_of_a_broken_job_are_named(void **state)
                        process(0, -1, 90, "S")),
              false, "broken"),
         "! job x is broken, and not over: 1 process has not left: rank 0 on node 1, "
-        "process 70 (heat)\n");
+        "process 70 (heat)\n  job x lost node 1 (1)\n");
     assert_string_equal(
         said("broken", 2, json_pack("[o, o]", process(0, 0, 70, "S"), process(0, 2, 72, "R")),
              false, "broken"),
         "! job x is broken, and not over: 2 processes have not left: rank 0 on node 1, process 70 "
-        "(heat); rank 2 on node 1, process 72 (heat)\n");
+        "(heat); rank 2 on node 1, process 72 (heat)\n  job x lost node 1 (1)\n");
 }
 
 /* A rank may be gone without a call that found out. */
@@ -84,7 +85,7 @@ static void a_job_without_a_rank_is_broken_before_its_next_call(void **state)
     assert_string_equal(
         said("active", 1, json_pack("[o]", process(0, 0, 70, "S")), false, "broken"),
         "! job x is broken, and not over: 1 process has not left: rank 0 on node 1, "
-        "process 70 (heat)\n");
+        "process 70 (heat)\n  ranks 1-2 left or died\n");
 }
 
 static void stopped_processes_have_a_line_of_their_own(void **state)
@@ -92,7 +93,7 @@ static void stopped_processes_have_a_line_of_their_own(void **state)
     (void)state;
     assert_string_equal(
         said("broken", 1, json_pack("[o]", process(0, 0, 70, "T")), false, "broken"),
-        "! job x is broken\n");
+        "! job x is broken\n  job x lost node 1 (1)\n");
 }
 
 static void nothing_is_said_of_a_job_that_runs_or_is_over(void **state)

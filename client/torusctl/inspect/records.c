@@ -325,11 +325,12 @@ static void facts_free(struct facts *f)
 static json_t *blank_of(json_t *name, json_t *uid, json_t *size)
 {
     return json_pack("{s:O s:O s:O s:i s:i s:i s:i s:i s:s s:i s:[] s:[] s:[] s:[] s:[] s:[] s:[] "
-                     "s:[] s:[] s:[] s:[] s:s s:[]}",
+                     "s:[] s:[] s:[] s:[] s:s s:s s:[]}",
                      "job", name, "uid", uid, "size", size, "formed_ns", 0, "ended_ns", 0,
                      "waited_ns", 0, "calls", 0, "error", 0, "text", "", "failed_ns", 0,
                      "stragglers", "silences", "in_flight", "named", "named_nodes", "restarted",
-                     "nodes", "without", "stayed", "sides", "outages", "state", "", "processes");
+                     "nodes", "without", "stayed", "sides", "outages", "state", "", "reason", "",
+                     "processes");
 }
 
 /* add_without adds the nodes whose records are not in the sums: "without". */

@@ -7,6 +7,7 @@
 #include "groups.h"
 #include "inspect.h"
 #include "job_states.h"
+#include "torus/torus.h"
 
 enum { SHOWN = 4 /* processes */ };
 
@@ -16,8 +17,8 @@ static bool is_of(const json_t *row, const char *name, const json_t *record)
            ins_number(row, "uid") == ins_number(record, "uid");
 }
 
-/* group_state returns the state of the group of all ranks of a job, "active" if no node has it. */
-static const char *group_state(const json_t *record, const json_t *groups)
+/* group_of returns the group of all ranks of a job, or NULL if no node has it. */
+static const json_t *group_of(const json_t *record, const json_t *groups)
 {
     const json_t *g = NULL;
     size_t i = 0;
@@ -26,9 +27,9 @@ static const char *group_state(const json_t *record, const json_t *groups)
     json_array_foreach(groups, i, g)
     {
         if (json_is_true(json_object_get(g, "is_job")) && strcmp(ins_string(g, "id"), id) == 0)
-            return ins_string(g, "state");
+            return g;
     }
-    return "active";
+    return NULL;
 }
 
 /* only_job returns a copy of the list of jobs with the only one of the name and user of a record;
@@ -71,23 +72,23 @@ void ins_remains(json_t *record, const json_t *jobs, const json_t *groups, const
     bool over = ins_number(record, "ended_ns") != 0;
     json_t *job = over ? json_array() : only_job(record, jobs);
     bool only = json_array_size(job) == 1;
-    const char *state = over ? "over" : group_state(record, groups);
-    if (strcmp(state, "active") == 0) {
+    const json_t *group = over ? NULL : group_of(record, groups), *found = group;
+    if (!over && (!group || strcmp(ins_string(group, "state"), "active") == 0)) {
         ins_job_states(job, groups, silent); /* ranks may be gone without a call that failed */
-        state = only ? ins_string(json_array_get(job, 0), "state") : "unknown";
+        found = only ? json_array_get(job, 0) : NULL;
     }
+    const char *state = over ? "over" : found ? ins_string(found, "state") : "unknown";
     json_object_set_new(record, "state", json_string(state));
+    json_object_set_new(record, "reason", ins_text(ins_string(found, "text")));
     json_object_set_new(record, "processes", only ? processes_of(record, clients) : json_array());
     json_decref(job);
 }
 
-void ins_remains_print(const json_t *record)
+static void print_processes(const json_t *record)
 {
     const json_t *list = json_object_get(record, "processes"), *p = NULL;
     size_t count = 0, shown = 0, i = 0;
     json_array_foreach(list, i, p) count += !ins_is_stopped(p);
-    if (strcmp(ins_string(record, "state"), "broken") != 0)
-        return;
     if (count == 0) {
         printf("! job %s is broken\n", ins_string(record, "job"));
         return;
@@ -105,4 +106,14 @@ void ins_remains_print(const json_t *record)
     if (count > shown)
         printf("; and %zu more", count - shown);
     putchar('\n');
+}
+
+void ins_remains_print(const json_t *record)
+{
+    const char *reason = ins_string(record, "reason");
+    if (strcmp(ins_string(record, "state"), "broken") != 0)
+        return;
+    print_processes(record);
+    if (*reason && ins_number(record, "error") == TORUS_OK) /* else the failure tells it */
+        printf("  %s\n", reason);
 }
