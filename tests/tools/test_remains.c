@@ -10,6 +10,7 @@
 
 #include "inspect/groups.h"
 #include "inspect/inspect.h"
+#include "inspect/job_states.h"
 #include "inspect/remains.h"
 #include "printed.h"
 
@@ -104,6 +105,27 @@ static void nothing_is_said_of_a_job_that_runs_or_is_over(void **state)
     assert_string_equal(said("broken", 1, json_array(), true, "over"), "");
 }
 
+/* A node that gives no answer may have lost its ranks, also if the list of jobs has them all. */
+static void a_job_with_ranks_on_a_silent_node_is_silent(void **state)
+{
+    (void)state;
+    for (int node = 1; node <= 2; node++) {
+        json_t *jobs = json_pack("[{s:s s:i s:i s:i s:[]}]", "name", "x", "uid", 0, "size", 3,
+                                 "joined", 3, "missing"),
+               *groups = json_pack("[{s:s s:s s:[i i]}]", "state", "active", "text", "",
+                                   "member_nodes", 0, 1),
+               *silent = json_pack("[{s:i}]", "node", node);
+        ins_job_states(jobs, groups, silent);
+        const json_t *job = json_array_get(jobs, 0);
+        assert_string_equal(ins_string(job, "state"), node == 1 ? "silent" : "running");
+        assert_string_equal(ins_string(job, "text"),
+                            node == 1 ? "it has ranks on node 1, which gives no answer" : "");
+        json_decref(jobs);
+        json_decref(groups);
+        json_decref(silent);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -111,6 +133,7 @@ int main(void)
         cmocka_unit_test(a_job_without_a_rank_is_broken_before_its_next_call),
         cmocka_unit_test(stopped_processes_have_a_line_of_their_own),
         cmocka_unit_test(nothing_is_said_of_a_job_that_runs_or_is_over),
+        cmocka_unit_test(a_job_with_ranks_on_a_silent_node_is_silent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

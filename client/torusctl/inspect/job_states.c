@@ -27,13 +27,19 @@ static json_t *suspects(const json_t *job, const json_t *group, const json_t *si
     return list;
 }
 
-/* tell_short says which ranks a job has no more, or which silent nodes may have them. */
-static void tell_short(char *text, size_t bytes, const json_t *job, const json_t *silent)
+/* tell says which ranks a job has no more, or which silent nodes may have them, or have ranks that
+ * are not known to be gone. */
+static void tell(char *text, size_t bytes, const json_t *job, const json_t *silent)
 {
     char ranks[256], nodes[256];
     ins_missing_ranks(ranks, sizeof ranks, job);
     ins_rank_runs(nodes, sizeof nodes, silent);
-    if (json_array_size(silent))
+    if (!*ranks)
+        snprintf(text, bytes,
+                 json_array_size(silent) == 1 ? "it has ranks on node %s, which gives no answer"
+                                              : "it has ranks on nodes %s, which give no answer",
+                 nodes);
+    else if (json_array_size(silent))
         snprintf(text, bytes, "%s %s may be on node %s, which gives no answer",
                  ins_rank_word(ranks), ranks, nodes);
     else
@@ -42,23 +48,25 @@ static void tell_short(char *text, size_t bytes, const json_t *job, const json_t
 
 /* add_state adds whether the job forms, runs, or is broken, and since when it exists. A job
  * whose ranks are gone is broken before its next call finds out; while nodes are silent that may
- * have them, nobody knows. */
+ * have them, or have others, nobody knows. */
 static void add_state(json_t *job, const json_t *jobs, const json_t *groups, const json_t *silent)
 {
     bool forming = ins_is_forming(jobs, groups, job);
     const json_t *g = forming ? NULL : ins_group_of_job(groups, job);
     bool active = !g || strcmp(ins_string(g, "state"), "active") == 0;
     bool whole = ins_number(job, "joined") >= ins_number(job, "size");
+    bool nodes_known = json_array_size(json_object_get(g, "member_nodes")) > 0;
     json_t *may = suspects(job, g, silent);
-    const char *state = forming                ? "forming"
-                        : !active              ? ins_string(g, "state")
-                        : whole                ? "running"
-                        : json_array_size(may) ? "silent"
-                                               : "broken";
+    bool hidden = json_array_size(may) && (!whole || nodes_known);
+    const char *state = forming   ? "forming"
+                        : !active ? ins_string(g, "state")
+                        : hidden  ? "silent"
+                        : whole   ? "running"
+                                  : "broken";
     char text[600];
     snprintf(text, sizeof text, "%s", ins_string(g, "text"));
-    if (!forming && !whole && !text[0])
-        tell_short(text, sizeof text, job, may);
+    if (!forming && !text[0] && (hidden || !whole))
+        tell(text, sizeof text, job, may);
     json_decref(may);
     json_object_set_new(job, "state", json_string(state));
     json_object_set_new(job, "age_ns", json_integer(ins_number(g, "age_ns")));
