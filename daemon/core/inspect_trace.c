@@ -5,7 +5,7 @@
 #include "core/recorder.h"
 
 /* The cursor of a page has the part of the list, and in the ring how many events are left. */
-enum part { FAILURES, KEPT, RING, PARTS };
+enum part { FAILURES, KEPT, RARE, RING };
 enum { PART_SHIFT = 62, LEFT_SHIFT = 40, SHORT_ROWS = 3, LOOK_MAX = 4096 };
 #define PLACE_MASK (((uint64_t)1 << LEFT_SHIFT) - 1)
 #define LEFT_MASK (((uint64_t)1 << (PART_SHIFT - LEFT_SHIFT)) - 1)
@@ -72,7 +72,7 @@ static uint64_t cursor(enum part part, uint64_t left, uint64_t place)
     return (uint64_t)part << PART_SHIFT | left << LEFT_SHIFT | place;
 }
 
-/* list_failures and list_kept list from a place on; they return false if the page is full. */
+/* list_failures lists from a place on; like list_copies it returns false if the page is full. */
 static bool list_failures(struct walk *w, const struct td_recorder *r, uint64_t place)
 {
     uint64_t most = r->failures < TD_RECORDER_FAILURES ? r->failures : TD_RECORDER_FAILURES;
@@ -87,12 +87,14 @@ static bool list_failures(struct walk *w, const struct td_recorder *r, uint64_t 
     return true;
 }
 
-static bool list_kept(struct walk *w, const struct td_recorder *r, uint64_t place)
+/* list_copies lists a ring of copies, of which there were `count` ever, from a place on. */
+static bool list_copies(struct walk *w, enum part part, const struct td_trace_event *copy,
+                        uint64_t count, uint64_t size, uint64_t place)
 {
-    uint64_t most = r->kept < TD_RECORDER_KEPT ? r->kept : TD_RECORDER_KEPT;
+    uint64_t most = count < size ? count : size;
     for (; place < most; place++)
-        if (shows(w, &r->before[place]) && !put(w, &r->before[place], "")) {
-            w->page->reply->u.status.next = cursor(KEPT, 0, place);
+        if (shows(w, &copy[place]) && !put(w, &copy[place], "")) {
+            w->page->reply->u.status.next = cursor(part, 0, place);
             return false;
         }
     return true;
@@ -118,13 +120,17 @@ void td_inspect_trace(struct td_page *p)
     struct walk w = {.page = p};
     uint64_t part = p->cursor >> PART_SHIFT, place = p->cursor & PLACE_MASK,
              left = p->cursor >> LEFT_SHIFT & LEFT_MASK;
-    if (!r || part >= PARTS)
+    if (!r)
         return;
     if (part == FAILURES && !list_failures(&w, r, place))
         return;
-    if (part <= KEPT && !list_kept(&w, r, part == KEPT ? place : 0))
+    if (part <= KEPT &&
+        !list_copies(&w, KEPT, r->before, r->kept, TD_RECORDER_KEPT, part == KEPT ? place : 0))
         return;
-    if (part <= KEPT) {
+    if (part <= RARE &&
+        !list_copies(&w, RARE, r->rare, r->rares, TD_RECORDER_RARE, part == RARE ? place : 0))
+        return;
+    if (part <= RARE) {
         uint64_t size = (uint64_t)r->mask + 1;
         place = r->next > size ? r->next - size : 1;
         left = r->next - place;

@@ -22,6 +22,11 @@ void td_recorder_init(struct td_recorder *r, uint32_t events)
     r->mask = td_recorder_size(events) - 1;
 }
 
+void td_recorder_rare(struct td_recorder *r, const struct td_trace_event *event)
+{
+    r->rare[r->rares++ % TD_RECORDER_RARE] = *event;
+}
+
 void td_recorder_node(struct td_recorder *r, enum td_trace_kind kind, uint32_t node, td_time now,
                       td_time since, uint64_t a)
 {
@@ -34,6 +39,7 @@ void td_recorder_node(struct td_recorder *r, enum td_trace_kind kind, uint32_t n
     e->error = 0;
     e->subject = node;
     e->a = a;
+    td_recorder_rare(r, e);
 }
 
 /* ---- flows ---- */

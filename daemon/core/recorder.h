@@ -2,7 +2,8 @@
 /* recorder: the flight recorder of a node: a ring of its latest events, of fixed size. When an
  * operation fails, the latest events of its job, and those of links and nodes, are copied to a
  * second ring, so that a busy machine does not overwrite them at once; a new failure takes the
- * place of the oldest.
+ * place of the oldest. Events that are rare, of nodes, links, deaths and stops, are copied to a
+ * ring of their own, for the same reason.
  *
  * Packets are added up per operation, far node and direction: a flow. A flow becomes an event when
  * its operation ends, or when another flow needs its place.
@@ -24,6 +25,7 @@ enum {
     TD_RECORDER_KEPT = 1024,   /* events of failed operations, of all failures */
     TD_RECORDER_BEFORE = 256,  /* of one failure */
     TD_RECORDER_LOOK = 2048,   /* events that one failure looks at */
+    TD_RECORDER_RARE = 256,    /* rare events */
     TD_RECORDER_FAILURES = 16, /* sentences */
     TD_RECORDER_FLOWS = 64,
 };
@@ -47,12 +49,14 @@ struct td_recorder {
     uint32_t mask; /* events of the ring, minus 1 */
     uint32_t failures;
     uint64_t kept;         /* events that were ever kept */
+    uint64_t rares;        /* rare events that there ever were */
     uint64_t copied_world; /* the job whose events were copied last, and when */
     td_time copied_at;
     uint32_t flows; /* that are not recorded yet */
     struct td_flow flow[TD_RECORDER_FLOWS];
     struct td_failure failure[TD_RECORDER_FAILURES];
     struct td_trace_event before[TD_RECORDER_KEPT];
+    struct td_trace_event rare[TD_RECORDER_RARE];
     struct td_trace_event ring[];
 };
 
@@ -82,7 +86,9 @@ static inline struct td_trace_event *td_recorder_add(struct td_recorder *r, enum
     return e;
 }
 
-/* td_recorder_node adds an event of no job about a node. NULL: there is no recorder. */
+/* td_recorder_rare copies an event, which is complete, to the ring of the rare ones. */
+void td_recorder_rare(struct td_recorder *recorder, const struct td_trace_event *event);
+/* td_recorder_node adds a rare event of no job about a node. NULL: there is no recorder. */
 void td_recorder_node(struct td_recorder *recorder, enum td_trace_kind kind, uint32_t node,
                       td_time now, td_time since, uint64_t a);
 /* td_recorder_flow returns the flow of an operation to (`out`) or from a node. If it is new,

@@ -93,6 +93,25 @@ static void crowded_flows_add_up(void **state)
     free(r);
 }
 
+static void rare_events_outlive_calls(void **state)
+{
+    (void)state;
+    struct td_recorder *r = recorder();
+    td_recorder_node(r, TD_TRACE_SILENT, 3, 50, 20, 9);
+    for (uint64_t i = 0; i < 3 * SIZE; i++)
+        add(r, JOB, 100 + i);
+    assert_int_equal(r->rares, 1);
+    const struct td_trace_event *e = &r->rare[0];
+    assert_int_equal(e->number, 1);
+    assert_int_equal(e->kind, TD_TRACE_SILENT);
+    assert_int_equal(e->subject, 3);
+    assert_int_equal(e->at, 50);
+    assert_int_equal(e->since, 20);
+    assert_int_equal(e->a, 9);
+    assert_int_equal(e->world, 0);
+    free(r);
+}
+
 static void a_failure_keeps_the_events_of_its_job(void **state)
 {
     (void)state;
@@ -170,6 +189,7 @@ int main(void)
         cmocka_unit_test(the_ring_keeps_the_latest_events),
         cmocka_unit_test(packets_of_a_flow_are_one_event),
         cmocka_unit_test(crowded_flows_add_up),
+        cmocka_unit_test(rare_events_outlive_calls),
         cmocka_unit_test(a_failure_keeps_the_events_of_its_job),
         cmocka_unit_test(a_failure_keeps_the_events_of_nodes),
         cmocka_unit_test(numbers_of_an_event_come_back),

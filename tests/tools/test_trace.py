@@ -20,12 +20,12 @@ GO = ('if [ "$TORUS_RANK" = 2 ]; then { while [ ! -e "$1" ]; do sleep 0.1; done;
 
 
 class Trace(unittest.TestCase):
-    def start(self, shape, ranks, *program):
-        return self.run_ranks(shape, ranks, *program)[0]
+    def start(self, shape, ranks, *program, options=()):
+        return self.run_ranks(shape, ranks, *program, options=options)[0]
 
-    def run_ranks(self, shape, ranks, *program):
+    def run_ranks(self, shape, ranks, *program, options=()):
         """Starts ranks of which one prints the socket of its daemon; returns the socket and the process."""
-        process = subprocess.Popen([CTL, "emulate", shape, "--ranks", str(ranks), "--", *program],
+        process = subprocess.Popen([CTL, "emulate", shape, "--ranks", str(ranks), *options, "--", *program],
                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
@@ -232,6 +232,29 @@ class Trace(unittest.TestCase):
         self.assertAlmostEqual(wait["dur"] * 1000, wait["args"]["silent_ns"], delta=2)
         [silence] = self.named(trace, "node 1 was silent for ")
         self.assertEqual((silence["pid"], silence["args"]["about_node"]), (0, 1))
+
+    def test_what_happened_to_a_node_is_shown_when_later_calls_have_filled_the_ring(self):
+        socket = self.start("1x2", 2, "sh", "-c", 'echo "$TORUS_SOCKET"; "$0" 1 100000 1', STRAGGLE,
+                            options=("--set", "trace.events=64"))[:-1] + "0"
+        daemon, told = self.daemon(socket, 1), ""
+        def recorded(told):
+            return told["clocks"][0]["events_recorded"]
+        self.until("trace", socket, recorded, lambda count: count > 64)
+        os.kill(daemon, signal.SIGSTOP)
+        try:
+            until = time.monotonic() + DEADLINE_S
+            while " is silent, for " not in told and time.monotonic() < until:
+                told = self.ask(socket, "--timeout", "0.5").stdout
+        finally:
+            os.kill(daemon, signal.SIGCONT)
+        while " is heard again after " not in told and time.monotonic() < until:
+            told = self.ask(socket).stdout
+        count = self.until("trace", socket, recorded, bool)
+        self.until("trace", socket, recorded, lambda now: now > count + 1000)
+        told = self.ask(socket).stdout
+        self.assertRegex(told, r"node 0 +node 1 was silent for [0-9.]+m?s\n")
+        self.assertRegex(told, r"node 1 +torusd did not run for [0-9.]+m?s\n")
+        self.assertEqual(len([line for line in told.splitlines() if " rank " in line]), 24)
 
     @staticmethod
     def daemon(socket, node):

@@ -27,9 +27,8 @@ struct wish {
     bool as_json;
     size_t lines; /* that are shown */
     char job[TD_NAME_MAX];
-    json_t *nodes;     /* of its ranks; empty: not known */
-    int64_t formed_at; /* CLOCK_MONOTONIC of this host */
-    json_t *lost;      /* nodes without all of its events (trace_lost.h) */
+    json_t *nodes; /* of its ranks; empty: not known */
+    json_t *lost;  /* nodes without all of its events (trace_lost.h) */
 };
 
 /* ---- the job ---- */
@@ -65,7 +64,7 @@ static int find_job(struct ins_machine *m, struct wish *w)
         w->selection.world = (uint64_t)ins_number(best, "instance");
         w->selection.size = (uint32_t)ins_number(best, "size");
         snprintf(w->job, sizeof w->job, "%s", ins_string(best, "job"));
-        w->formed_at = tl_now_ns() - ins_number(best, "formed_ns");
+        w->selection.formed_at = tl_now_ns() - ins_number(best, "formed_ns");
         w->nodes = json_incref(json_object_get(best, "nodes"));
         w->selection.job = w->job;
     } else if (w->wanted.job) {
@@ -222,7 +221,8 @@ static void find_lost(struct ins_machine *m, struct wish *w, const struct ins_ri
 {
     json_t *facts = ins_facts(m, TD_STATUS_HOST);
     int64_t now = tl_now_ns();
-    w->lost = ins_trace_lost(r, &(struct ins_trace_job){w->nodes, now, now - w->formed_at}, facts);
+    w->lost = ins_trace_lost(
+        r, &(struct ins_trace_job){w->nodes, now, now - w->selection.formed_at}, facts);
     json_decref(facts);
 }
 

@@ -23,6 +23,15 @@ static bool is_shown(const json_t *event)
            begins(name, "ERROR") || begins(name, "CULPRIT");
 }
 
+/* is_rare returns true for what is shown also if many calls have ended since: what happened to a
+ * node or a process, and failures. */
+static bool is_rare(const json_t *event)
+{
+    const char *name = ins_string(event, "name");
+    return json_object_get(json_object_get(event, "args"), "about_node") || begins(name, "ERROR") ||
+           begins(name, "CULPRIT") || begins(name, "process ");
+}
+
 static double time_of(const json_t *event)
 {
     return json_number_value(json_object_get(event, "ts"));
@@ -121,8 +130,27 @@ static void print_event(const json_t *event, const struct ins_axis *axis)
     putchar('\n');
 }
 
-/* latest returns the `lines` events that ended last of those that are shown, in the order of their
- * beginnings, and sets *all to the number of those that are shown. The caller owns the list. */
+enum { RARE = 16 };
+
+/* rare_before moves the rare ones among the first events of a list to the end of these, in their
+ * order, RARE at most, and returns how many they are. */
+static size_t rare_before(json_t **list, size_t first)
+{
+    size_t count = 0;
+    for (size_t i = first; i-- > 0 && count < RARE;) {
+        json_t *event = list[i];
+        if (!is_rare(event))
+            continue;
+        size_t to = first - ++count;
+        memmove(&list[i], &list[i + 1], (to - i) * sizeof *list);
+        list[to] = event;
+    }
+    return count;
+}
+
+/* latest returns the `lines` events that ended last of those that are shown, and some rare ones
+ * before, in the order of their beginnings, and sets *all to the number of those that are shown.
+ * The caller owns the list. */
 static json_t *latest(const json_t *events, size_t lines, size_t *all)
 {
     size_t count = json_array_size(events), shown = 0;
@@ -133,6 +161,7 @@ static json_t *latest(const json_t *events, size_t lines, size_t *all)
     size_t first = shown > lines ? shown - lines : 0;
     if (list) {
         qsort(list, shown, sizeof *list, earlier_end);
+        first -= rare_before(list, first);
         qsort(list + first, shown - first, sizeof *list, earlier);
     }
     for (size_t i = first; i < shown; i++)

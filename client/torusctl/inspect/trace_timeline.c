@@ -706,14 +706,24 @@ static int64_t end_of(const struct maker *k, int64_t zero)
     return k->s->one ? end : INT64_MAX;
 }
 
-/* begin_of returns the time of the first event that is shown. */
+/* is_of_nodes returns true if an event of no job happened to the nodes while the job was there. A
+ * daemon keeps these events longer than calls. */
+static bool is_of_nodes(const struct maker *k, event e)
+{
+    return e->e.world == 0 && !k->s->one && k->s->formed_at && e->since > k->s->formed_at;
+}
+
+/* begin_of returns the time of the first event that is shown: the job has some in any case. */
 static int64_t begin_of(const struct maker *k)
 {
     int64_t zero = INT64_MAX;
-    for (event e = k->r->event; e < k->r->event + k->r->count; e++)
-        if (is_selected(k, e) && e->since < zero)
+    bool any = false;
+    for (event e = k->r->event; e < k->r->event + k->r->count; e++) {
+        any = any || is_selected(k, e);
+        if ((is_selected(k, e) || is_of_nodes(k, e)) && e->since < zero)
             zero = e->since;
-    return zero == INT64_MAX ? 0 : zero;
+    }
+    return any ? zero : 0;
 }
 
 json_t *ins_timeline(const struct ins_rings *r, const struct ins_selection *s, int64_t *zero)

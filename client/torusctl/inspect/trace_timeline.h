@@ -18,6 +18,7 @@ struct ins_selection {
     const json_t *peers;  /* rows of the other nodes (collect.h), or NULL */
     const json_t *silent; /* nodes that have not answered (machine.h) */
     int64_t late_at;      /* when they were read, CLOCK_MONOTONIC */
+    int64_t formed_at;    /* when the job formed, CLOCK_MONOTONIC; 0: not known */
 };
 
 /* ins_timeline returns Chrome's list of trace events, and sets *zero to the begin of the axis

@@ -495,6 +495,7 @@ static void record_death(struct td_core *core, const struct td_communicator *c,
     e->group = e->call = 0;
     e->error = (uint16_t)-TD_ERR_RANK_FAILED;
     e->subject = td_communicator_job_rank(c, seat->rank);
+    td_recorder_rare(core->recorder, e);
 }
 
 const char *td_communicator_gone_text(struct td_core *core, const struct td_communicator *c,

@@ -95,6 +95,7 @@ void td_recording_stop(struct td_core *core, const struct td_communicator *c,
                                  .subject = td_communicator_job_rank(c, seat->rank),
                                  .a = stop->kind,
                                  .b = seat->client->pid};
+    td_recorder_rare(r, e);
 }
 
 void td_recording_release(struct td_core *core, const struct td_operation *o)
