@@ -180,8 +180,7 @@ static void list_jobs(struct td_page *p)
     }
     bool keeps = td_succession_keeps(core);
     for (const struct td_communicator *c = core->communicators; c; c = c->next) {
-        if (c->index != 0 || (keeps && is_listed(core, c->instance)) ||
-            !td_page_shows(p, c->uid) ||
+        if (c->index != 0 || (keeps && is_listed(core, c->instance)) || !td_page_shows(p, c->uid) ||
             !(row = job_row(p, c->name, c->uid, c->group.size, &bits)))
             continue;
         for (uint32_t i = 0; i < c->ranks; i++) {
