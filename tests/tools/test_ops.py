@@ -185,6 +185,11 @@ class Operations(unittest.TestCase):
         process.stdin.close()  # rank 0 calls
         silent_ns = 0
         try:
+            soon, until = "", time.monotonic() + DEADLINE_S
+            while "  cause     rank 0: node 0 " not in soon and time.monotonic() < until:
+                soon = self.ops(folder + "/s1", "--timeout", "0.1")
+            self.assertRegex(soon, r"node 0 (does not answer, though it was heard \d+m?s ago\n +its daemon stands still, or "
+                                   r"what is sent to it is lost|has been silent for [1-9])")
             while silent_ns < 2e9:
                 done = json.loads(self.ops(folder + "/s1", "--json", "--timeout", "0.1"))
                 silent_ns = max([s.get("silent_ns", 0) for s in done["silent"] if s["node"] == 0], default=0)

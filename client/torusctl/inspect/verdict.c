@@ -598,7 +598,12 @@ static void print_silent(const json_t *c, const char *rank_key)
     }
     ins_duration(age, sizeof age, silent_ns);
     ins_clock(since, sizeof since, silent_ns);
-    printf("  cause     %s%s has been silent for %s, since %s\n", rank, node, age, since);
+    if (silent_ns < INS_SHORT_NS)
+        printf("  cause     %s%s does not answer, though it was heard %s ago\n"
+               "            its daemon stands still, or what is sent to it is lost\n",
+               rank, node, age);
+    else
+        printf("  cause     %s%s has been silent for %s, since %s\n", rank, node, age, since);
 }
 
 static void print_rank(const json_t *c, const char *rank_key)
