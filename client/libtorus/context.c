@@ -139,9 +139,7 @@ int tl_ready(torus_context *c)
             "this process has given up the connection to torusd, which had not answered in "
             "time: call torus_open again when it does (torusctl status)");
     if (c->lost)
-        return tl_fail(c, TORUS_ERR_SHUTDOWN,
-                       "lost the connection to torusd: the daemon has stopped; start it, then call "
-                       "torus_open again");
+        return tl_fail(c, TORUS_ERR_SHUTDOWN, TL_CONNECTION_LOST);
     return TORUS_OK;
 }
 

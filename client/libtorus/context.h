@@ -143,6 +143,11 @@ char *tl_error_text(const torus_context *c);
 void tl_context_watch_fork(torus_context *c);
 void tl_context_unwatch_fork(torus_context *c);
 
+/* what a process is told whose connection has ended; it may find out long after that */
+#define TL_CONNECTION_LOST                                                                         \
+    "lost the connection to torusd: the daemon has stopped, or was restarted; when it runs, call " \
+    "torus_open again"
+
 /* tl_ready returns TORUS_OK if calls may be made: this process opened the context, and the
  * connection stands. Else: TORUS_ERR_FORKED, _NO_DAEMON or _SHUTDOWN, with the sentence. */
 int tl_ready(torus_context *c);

@@ -30,8 +30,6 @@ static const char HUNG[] =
 static const char UNANSWERED[] =
     "torusd replies, but has not answered a request in time: this process has given up the "
     "connection, and its ranks are lost";
-static const char CONNECTION_LOST[] =
-    "lost the connection to torusd: the daemon has stopped; start it, then call torus_open again";
 
 /* ---- receiving ---- */
 
@@ -52,7 +50,7 @@ static int ended(torus_context *c)
     int got = TORUS_OK;
     while (c->kept && got == TORUS_OK)
         got = handle_kept(c);
-    return got == TORUS_OK ? tl_lost(c, TORUS_ERR_SHUTDOWN, CONNECTION_LOST) : got;
+    return got == TORUS_OK ? tl_lost(c, TORUS_ERR_SHUTDOWN, TL_CONNECTION_LOST) : got;
 }
 
 /* read_datagram reads one datagram from the daemon to c->datagram. It returns TORUS_PENDING if none
@@ -404,7 +402,7 @@ int tl_send_bytes(torus_context *c, const uint8_t *bytes, size_t size, int fd)
         if (error == TORUS_OK && again)
             continue;
         errno = saved;
-        return error != TORUS_OK ? error : tl_lost(c, TORUS_ERR_SHUTDOWN, CONNECTION_LOST);
+        return error != TORUS_OK ? error : tl_lost(c, TORUS_ERR_SHUTDOWN, TL_CONNECTION_LOST);
     }
     c->sent++;
     errno = saved;

@@ -116,7 +116,7 @@ const char *ctl_take_option(int *argc, char **argv, const char *name)
 
 const char *ctl_error(const torus_context *c)
 {
-    static const char advice[] = "; start it, then call torus_open again";
+    static const char advice[] = "; when it runs, call torus_open again";
     static char text[1024];
     const char *said = torus_last_error(c), *at = strstr(said, advice);
     if (!at)
