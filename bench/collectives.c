@@ -35,6 +35,9 @@ static const char usage[] =
     "rate;\n"
     "                    needs root\n"
     "  --link RATE       of these hosts, for tc(8) (default 1gbit)\n"
+    "  --memory NAME     of the vectors: shared, from torus_alloc and MPI_Alloc_mem (default), or "
+    "plain,\n"
+    "                    from malloc\n"
     "  --security NAME   of torusd on these hosts: insecure (like Open MPI; default), authenticate "
     "or\n"
     "                    encrypt\n"
@@ -71,6 +74,7 @@ struct bench {
     struct floors floors;
     uint32_t samples;
     const char *json, *plot, *link, *security;
+    bool plain;  /* the vectors' memory is malloc's */
     double rate; /* of TCP's payload on a host's link, bytes per second; 0: not limited */
     char folder[PATH_MAX];
     struct running side[SIDES];
@@ -92,6 +96,8 @@ static double aim_of(const struct result *r)
         return !small || pairs ? 0.8 : 1.2;
     if (r->busy)
         return small ? 0.05 : 0.3;
+    if (r->setting->nodes == 1 && r->plain && !small)
+        return 1.0;
     if (r->setting->nodes == 1)
         return !small ? r->operation == ALLTOALL ? 0.8 : 0.5 : r->setting->ranks_per_node > 2;
     return pairs ? small ? 0.7 : 0.8 : small ? 1.0 : 0.9;
@@ -233,6 +239,7 @@ static bool measure_load(struct bench *b, const struct setting *setting, bool bu
             struct result *r = &b->result[b->results];
             *r = (struct result){.setting = setting,
                                  .busy = busy,
+                                 .plain = b->plain,
                                  .others = others,
                                  .operation = (enum operation)o,
                                  .bytes = o == BARRIER ? 0 : sizes[i],
@@ -397,6 +404,8 @@ static bool parse(struct bench *b, int argc, char **argv)
                                                      : 2);
         else if (strcmp(name, "--link") == 0)
             well = (b->link = value)[0] != '\0';
+        else if (strcmp(name, "--memory") == 0)
+            well = (b->plain = strcmp(value, "plain") == 0) || strcmp(value, "shared") == 0;
         else if (strcmp(name, "--security") == 0)
             well = security_is_known(b->security = value);
         else if (strcmp(name, "--samples") == 0)
@@ -466,6 +475,7 @@ int main(int argc, char **argv)
     }
     complete(b);
     count_cells(b);
+    setenv("COLLECTIVES_MEMORY", b->plain ? "plain" : "shared", 1); /* the sides' ranks read it */
     signal(SIGPIPE, SIG_IGN);
     if (readlink("/proc/self/exe", b->folder, sizeof b->folder - 1) < 0)
         return 1;

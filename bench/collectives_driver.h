@@ -50,7 +50,7 @@ struct spread {
 /* struct result: times of one operation of one size. */
 struct result {
     const struct setting *setting;
-    bool busy;
+    bool busy, plain; /* plain: the vectors' memory is malloc's */
     double others; /* processors busy with other programs just before */
     enum operation operation;
     uint64_t bytes; /* per pair in an all-to-all; but 16 MiB are per rank */

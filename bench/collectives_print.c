@@ -138,11 +138,12 @@ void print_table(const struct result *results, size_t count)
         put(line, &column, "%.1f", 1e6 * r->limit_s);
         put(line, &column, "%.2f", r->limit_s > 0 ? r->spread[TORUSD].median_s / r->limit_s : 0);
     }
-    printf("\n== %u %s%s x %u rank%s, %s (other programs used %.1f processors)\n",
+    printf("\n== %u %s%s x %u rank%s, %s%s (other programs used %.1f processors)\n",
            results->setting->nodes, results->setting->hosts ? "host" : "node",
            results->setting->nodes == 1 ? "" : "s", results->setting->ranks_per_node,
            results->setting->ranks_per_node == 1 ? "" : "s",
-           results->busy ? "two busy processes beside" : "idle", results->others);
+           results->busy ? "two busy processes beside" : "idle",
+           results->plain ? ", plain memory" : "", results->others);
     scols_print_table(t);
     scols_unref_table(t);
     fflush(stdout);
@@ -177,11 +178,11 @@ bool print_json(const char *path, const struct result *results, size_t count, bo
     json_t *rows = json_array();
     for (const struct result *r = results; r < results + count; r++) {
         json_t *row = json_pack(
-            "{s:s s:i s:i s:b s:f s:s s:I s:b s:i s:f s:s}", "setting", r->setting->name, "nodes",
-            (int)r->setting->nodes, "ranks_per_node", (int)r->setting->ranks_per_node, "busy",
-            r->busy, "others_cpus", r->others, "operation", names[r->operation], "bytes",
-            (json_int_t)r->bytes, "bytes_of_rank", r->bytes_of_rank, "calls_a_sample",
-            (int)r->calls, "ratio", ratio_of(r), "best_peer", keys[best_peer(r)]);
+            "{s:s s:i s:i s:b s:b s:f s:s s:I s:b s:i s:f s:s}", "setting", r->setting->name,
+            "nodes", (int)r->setting->nodes, "ranks_per_node", (int)r->setting->ranks_per_node,
+            "busy", r->busy, "plain", r->plain, "others_cpus", r->others, "operation",
+            names[r->operation], "bytes", (json_int_t)r->bytes, "bytes_of_rank", r->bytes_of_rank,
+            "calls_a_sample", (int)r->calls, "ratio", ratio_of(r), "best_peer", keys[best_peer(r)]);
         for (int s = 0; s < SIDES; s++)
             if (r->spread[s].samples > 0)
                 json_object_set_new(row, keys[s], json_of_spread(&r->spread[s]));

@@ -11,7 +11,11 @@
 #include "socket.h"
 #include "lock.h"
 
-enum { ALIGNMENT = 64, PAGE = 4096 };
+enum {
+    ALIGNMENT = 64,
+    PAGE = 4096,
+    SPARE_BYTES = 64 << 20, /* of empty regions that are kept for the next copies */
+};
 
 struct tl_block {
     struct tl_block *next; /* by address */
@@ -24,6 +28,7 @@ struct tl_block {
 struct tl_region {
     struct tl_region *next;
     uint32_t number;
+    bool copies; /* it has copies of the library only */
     uint8_t *base;
     size_t bytes, blocks_used;
     struct tl_block *blocks;
@@ -148,8 +153,19 @@ static struct tl_block *allocate_in(struct tl_region *r, size_t bytes)
     return NULL;
 }
 
-/* allocate returns a used block of at least `bytes`; NULL with the sentence recorded. */
-static struct tl_block *allocate(torus_context *c, size_t bytes)
+/* drop_spare unmaps the empty regions for copies. */
+static void drop_spare(torus_context *c)
+{
+    for (struct tl_region *r = c->regions, *next = NULL; r; r = next) {
+        next = r->next;
+        if (r->copies && r->blocks_used == 0)
+            drop_region(c, r, true);
+    }
+}
+
+/* allocate returns a used block of at least `bytes`; NULL with the sentence recorded. `copies`: of
+ * a region for copies. */
+static struct tl_block *allocate(torus_context *c, size_t bytes, bool copies)
 {
     if (bytes > SIZE_MAX / 2) {
         tl_fail(c, TORUS_ERR_NO_MEMORY, "cannot allocate %zu bytes: more than the address space",
@@ -160,12 +176,19 @@ static struct tl_block *allocate(torus_context *c, size_t bytes)
     need = need ? need : ALIGNMENT;
     struct tl_block *b = NULL;
     for (struct tl_region *r = c->regions; r && !b; r = r->next)
-        b = allocate_in(r, need);
+        if (r->copies == copies)
+            b = allocate_in(r, need);
     if (b)
         return b;
     size_t size = need > c->staging_bytes ? need : c->staging_bytes;
-    struct tl_region *r = add_region(c, (size + PAGE - 1) / PAGE * PAGE);
-    return r ? allocate_in(r, need) : NULL;
+    size = (size + PAGE - 1) / PAGE * PAGE;
+    if (copies || c->region_bytes + size > c->region_bytes_max)
+        drop_spare(c); /* too small, or in the way */
+    struct tl_region *r = add_region(c, size);
+    if (!r)
+        return NULL;
+    r->copies = copies;
+    return allocate_in(r, need);
 }
 
 static struct tl_region *region_of(torus_context *c, const void *pointer)
@@ -207,6 +230,20 @@ static void merge(struct tl_region *r)
     }
 }
 
+/* is_spare returns true if an empty region is kept. Making and unmapping one costs as much as
+ * several copies of its size: 1.6 ms for 1 MiB. A program that returns memory gets rid of it, but
+ * for one small region. */
+static bool is_spare(const torus_context *c, const struct tl_region *empty)
+{
+    size_t others = 0;
+    for (const struct tl_region *r = c->regions; r; r = r->next)
+        if (r != empty && r->copies == empty->copies && (!r->copies || r->blocks_used == 0))
+            others += r->bytes;
+    return empty->copies
+               ? empty->bytes <= SPARE_BYTES - (others < SPARE_BYTES ? others : SPARE_BYTES)
+               : empty->bytes <= c->staging_bytes && others == 0;
+}
+
 /* release marks a block as unused, and unmaps its region if that is empty and not needed. */
 static void release(torus_context *c, struct tl_block *b)
 {
@@ -215,14 +252,13 @@ static void release(torus_context *c, struct tl_block *b)
     b->dirty = true;
     r->blocks_used--;
     merge(r);
-    /* keep one small region for the next staging copy; unmap all others at once */
-    if (r->blocks_used == 0 && (r->bytes > c->staging_bytes || r->next || c->regions != r))
+    if (r->blocks_used == 0 && !is_spare(c, r))
         drop_region(c, r, true);
 }
 
 uint8_t *tl_memory_allocate(torus_context *c, size_t bytes)
 {
-    struct tl_block *b = allocate(c, bytes);
+    struct tl_block *b = allocate(c, bytes, true);
     return b ? b->region->base + b->offset : NULL;
 }
 
@@ -274,7 +310,7 @@ void *torus_alloc(torus_context *c, size_t bytes)
 {
     TL_GUARD(c);
     int saved = errno;
-    struct tl_block *b = tl_ready(c) == TORUS_OK ? allocate(c, bytes) : NULL;
+    struct tl_block *b = tl_ready(c) == TORUS_OK ? allocate(c, bytes, false) : NULL;
     errno = saved;
     if (!b)
         return NULL;

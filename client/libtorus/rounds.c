@@ -9,6 +9,8 @@
 enum {
     STRETCH = 16384, /* bytes of a result that are combined while they stay in the cache */
     LINE_ELEMENTS = 64,
+    SCAN_RANKS = 12, /* scans of so many ranks and bytes, or more, have parts */
+    SCAN_BYTES = 65536,
 };
 
 /* struct places: the data of a line. */
@@ -19,6 +21,23 @@ struct places {
 
 _Static_assert(sizeof(struct places) <= 64, "the largest group has lines of 64 bytes");
 
+/* has_parts returns true if each rank combines a part of the elements for all. Rank r of a scan
+ * would read r + 1 sources, so that all read n (n + 1) / 2 vectors and write n. With parts they
+ * read 2 n and write 2 n, and wait for each other once more. */
+static bool has_parts(const torus_group *g, const struct td_call *call)
+{
+    switch ((int)call->kind) {
+    case TD_KIND_REDUCE:
+    case TD_KIND_ALLREDUCE:
+        return true;
+    case TD_KIND_SCAN:
+    case TD_KIND_EXSCAN:
+        return g->size >= SCAN_RANKS && call->count >= SCAN_BYTES / td_type_bytes(call->type);
+    default:
+        return false;
+    }
+}
+
 uint32_t tl_rounds_of(const torus_group *g, const struct td_call *call)
 {
     if (!g->context->peer_regions || g->size < 2 || g->size > TL_ROUNDS_RANKS_MAX)
@@ -26,7 +45,6 @@ uint32_t tl_rounds_of(const torus_group *g, const struct td_call *call)
     switch ((int)call->kind) {
     case TD_KIND_REDUCE:
     case TD_KIND_ALLREDUCE:
-        return 2;
     case TD_KIND_BROADCAST:
     case TD_KIND_SCATTER:
     case TD_KIND_GATHER:
@@ -36,7 +54,7 @@ uint32_t tl_rounds_of(const torus_group *g, const struct td_call *call)
     case TD_KIND_SCAN:
     case TD_KIND_EXSCAN:
     case TD_KIND_REDIST:
-        return 1;
+        return has_parts(g, call) ? 2 : 1;
     default:
         return 0;
     }
@@ -64,9 +82,9 @@ static bool reads(const struct tl_rounds *r, uint32_t reader, uint32_t owner)
     case TD_KIND_GATHER:
         return reader == r->call->root;
     case TD_KIND_SCAN:
-        return owner <= reader;
+        return owner <= reader || has_parts(r->group, r->call);
     case TD_KIND_EXSCAN:
-        return owner < reader;
+        return owner < reader || (owner + 1 < r->group->size && has_parts(r->group, r->call));
     case TD_KIND_REDIST:
         return reader != r->group->rank || tl_move_reads(r->move, owner);
     default:
@@ -83,12 +101,27 @@ static bool lends(const struct tl_rounds *r)
     return any;
 }
 
-static bool has_parts(const struct tl_rounds *r)
+static bool is_scan(const struct tl_rounds *r)
 {
-    return r->call->kind == TD_KIND_ALLREDUCE || r->call->kind == TD_KIND_REDUCE;
+    return r->call->kind == TD_KIND_SCAN || r->call->kind == TD_KIND_EXSCAN;
 }
 
-/* part_of writes the bytes of the result that a rank combines. */
+/* results_of returns how many results a part has, one after the other: those of ranks 0, 1, ... of
+ * a scan, or of ranks 1, 2, ... of an exclusive one. */
+static uint32_t results_of(const struct tl_rounds *r)
+{
+    return is_scan(r) ? r->group->size - (r->call->kind == TD_KIND_EXSCAN) : 1;
+}
+
+/* collects returns true if this rank receives the parts. */
+static bool collects(const struct tl_rounds *r)
+{
+    if (r->call->kind == TD_KIND_REDUCE)
+        return at_root(r);
+    return r->call->kind != TD_KIND_EXSCAN || r->group->rank > 0;
+}
+
+/* part_of writes the bytes of a result that a rank combines. */
 static void part_of(const struct tl_rounds *r, uint32_t rank, size_t *at, size_t *bytes)
 {
     size_t per = (r->call->count + r->group->size - 1) / r->group->size;
@@ -139,9 +172,11 @@ static bool lend_part(struct tl_rounds *r)
 {
     size_t at = 0, bytes = 0;
     part_of(r, r->group->rank, &at, &bytes);
-    if (!has_parts(r) || bytes == 0)
+    if (!has_parts(r->group, r->call) || bytes == 0)
         return true;
-    return lend(r, &r->result, r->own->destination ? r->own->destination + at : NULL, bytes);
+    bool in_destination = r->own->destination && !is_scan(r);
+    return lend(r, &r->result, in_destination ? r->own->destination + at : NULL,
+                results_of(r) * bytes);
 }
 
 bool tl_rounds_begin(struct tl_rounds *r)
@@ -200,10 +235,10 @@ static bool attach_rank(struct tl_rounds *r, uint32_t rank)
             return false;
     }
     part_of(r, rank, &at, &bytes);
-    if (!has_parts(r) || bytes == 0 || (r->call->kind == TD_KIND_REDUCE && !at_root(r)))
+    if (!has_parts(r->group, r->call) || bytes == 0 || !collects(r))
         return true;
-    r->part[rank] =
-        tl_peers_find(r->peers, r->group, rank, places.region[1], places.offset[1], bytes);
+    r->part[rank] = tl_peers_find(r->peers, r->group, rank, places.region[1], places.offset[1],
+                                  results_of(r) * bytes);
     return r->part[rank] != NULL;
 }
 
@@ -227,19 +262,26 @@ static void copy(uint8_t *to, const uint8_t *from, size_t bytes)
         memcpy(to, from, bytes);
 }
 
-/* fold combines bytes [at, at + bytes) of the sources of ranks 0 .. count - 1, in this order. */
-static void fold(const struct tl_rounds *r, uint8_t *to, uint32_t count, size_t at, size_t bytes)
+/* fold combines bytes [at, at + bytes) of the sources of ranks 0 .. count - 1, in this order.
+ * `step`: how far apart the results of the first source, the first two, and so on are; 0: only the
+ * last one is kept. */
+static void fold(const struct tl_rounds *r, uint8_t *to, uint32_t count, size_t at, size_t bytes,
+                 size_t step)
 {
     fenv_t environment;
     size_t element = td_type_bytes(r->call->type), stretch = STRETCH / element * element;
     fegetenv(&environment); /* the caller may have changed the rounding */
     fesetenv(FE_DFL_ENV);
     for (size_t done = 0, part; done < bytes && count > 0; done += part) {
+        uint8_t *sum = to + done;
         part = bytes - done < stretch ? bytes - done : stretch;
-        memcpy(to + done, r->from[0] + at + done, part);
-        for (uint32_t i = 1; i < count; i++)
-            td_combine_array(r->call->type, r->call->op, to + done, r->from[i] + at + done,
+        memcpy(sum, r->from[0] + at + done, part);
+        for (uint32_t i = 1; i < count; i++, sum += step) {
+            if (step)
+                memcpy(sum + step, sum, part);
+            td_combine_array(r->call->type, r->call->op, sum + step, r->from[i] + at + done,
                              part / element);
+        }
     }
     fesetenv(&environment);
 }
@@ -258,13 +300,15 @@ static void collect(const struct tl_rounds *r, size_t block, size_t at)
 static void collect_parts(const struct tl_rounds *r)
 {
     uint32_t size = r->group->size;
-    if (!r->own->destination || (r->call->kind == TD_KIND_REDUCE && !at_root(r)))
+    uint32_t result = is_scan(r) ? r->group->rank - (r->call->kind == TD_KIND_EXSCAN) : 0;
+    if (!r->own->destination || !collects(r))
         return;
     for (uint32_t i = 1; i <= size; i++) {
         uint32_t from = (r->group->rank + i) % size;
         size_t at = 0, bytes = 0;
         part_of(r, from, &at, &bytes);
-        copy(r->own->destination + at, r->part[from], bytes);
+        if (bytes)
+            copy(r->own->destination + at, r->part[from] + result * bytes, bytes);
     }
 }
 
@@ -277,9 +321,10 @@ void tl_rounds_work(const struct tl_rounds *r, uint32_t round)
         collect_parts(r);
         return;
     }
-    if (has_parts(r)) {
+    if (has_parts(r->group, r->call)) {
         part_of(r, rank, &at, &bytes);
-        fold(r, r->result.at, r->group->size, at, bytes);
+        fold(r, r->result.at, is_scan(r) ? results_of(r) : r->group->size, at, bytes,
+             is_scan(r) ? bytes : 0);
         return;
     }
     if (!to)
@@ -302,13 +347,13 @@ void tl_rounds_work(const struct tl_rounds *r, uint32_t round)
         collect(r, block, rank * block);
         return;
     case TD_KIND_REDUCE_SCATTER:
-        fold(r, to, r->group->size, rank * block, block);
+        fold(r, to, r->group->size, rank * block, block, 0);
         return;
     case TD_KIND_REDIST:
         tl_move_copy(r->move, to, r->from);
         return;
     default: /* SCAN, EXSCAN */
-        fold(r, to, rank + (r->call->kind == TD_KIND_SCAN), 0, block);
+        fold(r, to, rank + (r->call->kind == TD_KIND_SCAN), 0, block, 0);
         return;
     }
 }

@@ -4,7 +4,8 @@
  * The ranks do the work. Each rank reads the memory of the others and writes its own destination
  * only, or memory of the library. In the first round all ranks read the sources. An allreduce or a
  * reduce has a second round: in the first one each rank combines a part of the elements, in the
- * second one the ranks that receive the result collect the parts.
+ * second one the ranks that receive the result collect the parts. So has a long scan of many ranks:
+ * there a part has the sums of the first source, the first two, and so on.
  *
  * Other ranks can read memory of torus_alloc. A source elsewhere, or one that is the destination
  * too, is copied into such memory first. A call that ends by request after its destination was

@@ -196,7 +196,8 @@ struct torus_open_options {
     size_t size;
     const char *socket;   /* path; NULL: TORUS_SOCKET, else $XDG_RUNTIME_DIR/torusd/torusd.sock,
                              else /run/torusd/torusd.sock */
-    size_t staging_bytes; /* shared memory for copies of plain memory; 0: 1 MiB */
+    size_t staging_bytes; /* least size of a piece of shared memory; 0: 1 MiB. Copies of plain
+                             memory keep up to 64 MiB for later calls */
     int32_t threads;      /* nonzero: several threads use the context at once */
     int32_t timeout_ms;   /* until the daemon has answered; 0: 30 s */
 };
@@ -322,7 +323,7 @@ struct torus_statistics {
     size_t size;           /* set by the caller: sizeof(struct torus_statistics) */
     uint64_t operations;   /* started */
     uint64_t staged_bytes; /* copied because the service could not use the buffer in place */
-    uint64_t region_bytes; /* shared memory in use now */
+    uint64_t region_bytes; /* shared memory now, with what is kept for copies of plain memory */
 };
 
 /* TORUS_IN_PLACE as the source: the destination holds the input. It is the address 1. */
