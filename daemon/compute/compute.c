@@ -33,7 +33,8 @@ static void copy_lane(const struct td_step *step, const struct td_bases *bases, 
     int64_t bytes = 0, same = 0;
     td_walk_start(&from, &step->from, bases, NULL, 0, at);
     td_walk_start(&to, &step->to, bases, &step->to_lanes, lane, at);
-    if (td_walk_has_runs(&from) || td_walk_has_runs(&to)) {
+    bool runs = td_walk_has_runs(&from) || td_walk_has_runs(&to);
+    if (runs || (td_walk_by_loop(&from) && td_walk_by_loop(&to))) {
         td_runs_copy(&to, &from, left);
         return;
     }
@@ -164,7 +165,7 @@ void td_compute_pack(const struct td_slice *slice, const struct td_bases *bases,
     struct td_walk w;
     td_walk_start(&w, slice, bases, NULL, 0, offset);
     int64_t piece = 0;
-    if (td_walk_has_runs(&w)) {
+    if (td_walk_has_runs(&w) || td_walk_by_loop(&w)) {
         td_runs_pack(&w, out, (int64_t)bytes);
         return;
     }

@@ -202,8 +202,48 @@ static bool overlap_runs(const struct td_walk *w, struct td_runs *runs)
     return true;
 }
 
+/* loop_runs is td_walk_runs for loops: the rest of the innermost one, if that stays in a buffer. */
+static void loop_runs(const struct td_walk *w, struct td_runs *runs)
+{
+    const struct td_slice *s = w->slice;
+    bool in_scratch = s->space == TD_SPACE_SCRATCH;
+    int64_t offset = s->offset + w->offset + w->used;
+    for (int l = 0; l < s->levels; l++)
+        offset += w->at[l] * s->level[l].stride;
+    *runs =
+        (struct td_runs){buffer(w, in_scratch ? 0 : loop_rank(w)) + offset, s->run - w->used, 0, 1};
+    if (s->levels == 0 || w->used > 0)
+        return;
+    int last = s->levels - 1;
+    if (in_scratch || s->level[last].rank_stride == 0) {
+        runs->stride = s->level[last].stride;
+        runs->count = (uint64_t)(s->level[last].count - w->at[last]);
+    }
+}
+
+static void loop_skip(struct td_walk *w, int64_t bytes, uint64_t runs)
+{
+    const struct td_slice *s = w->slice;
+    w->used += bytes;
+    if (runs == 1 && w->used < s->run)
+        return;
+    w->used = 0;
+    for (int l = s->levels; l-- > 0; runs = 1) {
+        w->at[l] += (int64_t)runs;
+        if (w->at[l] < s->level[l].count)
+            return;
+        w->at[l] = 0;
+    }
+    w->over = true;
+}
+
 bool td_walk_runs(struct td_walk *w, struct td_runs *runs)
 {
+    if (w->by_loop) {
+        if (!w->over)
+            loop_runs(w, runs);
+        return !w->over;
+    }
     if (w->slice->overlap && !w->memory)
         return !w->over && overlap_runs(w, runs);
     if (!settle(w))
@@ -220,6 +260,10 @@ bool td_walk_runs(struct td_walk *w, struct td_runs *runs)
 
 void td_walk_skip(struct td_walk *w, int64_t bytes, uint64_t runs)
 {
+    if (w->by_loop) {
+        loop_skip(w, bytes, runs);
+        return;
+    }
     if (w->slice->overlap && !w->memory) {
         td_overlap_skip(&w->cursor, (uint64_t)bytes, runs);
         w->over = w->cursor.left == 0;

@@ -21,6 +21,7 @@ struct td_walk {
     int64_t offset;            /* the lane's offset */
     int64_t rank;
     bool over;
+    bool by_loop; /* see td_walk_by_loop */
     /* the stretch of packed data under way; only if `memory` is set, or after td_walk_runs */
     const struct td_memory *memory; /* of the space: a buffer has gaps; else NULL */
     int64_t stretch;                /* bytes left of it */
@@ -53,6 +54,13 @@ struct td_runs {
 static inline bool td_walk_has_runs(const struct td_walk *w)
 {
     return w->memory || w->slice->overlap;
+}
+/* td_walk_by_loop makes td_walk_runs return the iterations of the innermost loop of a slice at
+ * once. It returns false, and does nothing, if the slice has no loops or a buffer has gaps. */
+static inline bool td_walk_by_loop(struct td_walk *w)
+{
+    w->by_loop = !w->memory && !w->slice->overlap && !w->slice->counts;
+    return w->by_loop;
 }
 /* td_walk_runs writes the next pieces, as many as are equal, and returns false at the end.
  * td_walk_skip moves on by a part of the first piece, or by the first `runs` pieces. A walk that

@@ -14,6 +14,7 @@
 #include "base/bits.h"
 #include "base/quantity.h"
 #include "io/config/config.h"
+#include "io/config/config_host.h"
 #include "io/config/config_keys.h"
 #include "model/terms.h"
 
@@ -95,6 +96,22 @@ static void host_ranges_keep_their_zeroes(void **state)
         assert_string_equal(config.endpoints[i], endpoint);
     }
     assert_int_equal(config.node, 5);
+}
+
+static void streams_ask_for_cubic_or_what_is_named(void **state)
+{
+    (void)state;
+    static const char *const names[][2] = {
+        {"", "cubic"}, {"congestion = auto\n", "cubic"}, {"congestion = reno\n", "reno"}};
+    char lines[256];
+    for (int i = 0; i < 3; i++) {
+        snprintf(lines, sizeof lines, "[torus]\nshape = 1\n[network]\n%s", names[i][0]);
+        good(lines, "n0");
+        assert_string_equal(td_config_congestion_name(&config), names[i][1]);
+        td_config_free(&config);
+    }
+    good("[torus]\nshape = 1\n[network]\ncongestion = system\n", "n0");
+    assert_null(td_config_congestion_name(&config));
 }
 
 static void values_have_units(void **state)
@@ -652,6 +669,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(one_file_serves_all_nodes_by_host_name),
         TEST(host_ranges_keep_their_zeroes),
+        TEST(streams_ask_for_cubic_or_what_is_named),
         TEST(values_have_units),
         TEST(the_torus_and_all_to_all_are_tuned_by_keys),
         TEST(rates_are_decimal_or_binary),

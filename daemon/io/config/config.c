@@ -24,7 +24,7 @@ td_err td_config_load(struct td_config *config, const char *file, const char *ho
     td_settings_default(&config->settings);
     config->settings.trace_events = 8192;
     config->express = true;
-    strcpy(config->congestion, "system");
+    strcpy(config->congestion, "auto");
     config->workers = 2;
     config->effort = TD_FFT_MEASURE;
     config->measure_ns = 300 * 1000000000LL;

@@ -27,7 +27,7 @@ struct td_config {
     struct td_security security;
     uint8_t streams;     /* enum td_streams */
     bool express;        /* tree messages may take a connection without ZeroMQ */
-    char congestion[16]; /* TCP's congestion control of streams (tcp(7)), or "system" */
+    char congestion[16]; /* TCP's congestion control of streams (tcp(7)), "auto", or "system" */
     bool insecure;       /* TCP without keys is permitted */
     bool segments;       /* processes of groups on one node share memory for short calls */
     struct td_settings settings;

@@ -13,5 +13,8 @@ bool td_config_host(const struct td_config *config, char *text, size_t text_byte
 /* td_config_congestion returns true if the kernel lets this process use the congestion control of
  * the configuration; else *text is a sentence. A daemon runs without it. */
 bool td_config_congestion(const struct td_config *config, char *text, size_t text_bytes);
+/* td_config_congestion_name returns the congestion control that streams ask the kernel for; NULL:
+ * none. A stream that does not get it has the kernel's default. */
+const char *td_config_congestion_name(const struct td_config *config);
 
 #endif

@@ -168,7 +168,7 @@ static bool read_congestion(struct td_config_reader *r, const struct td_config_k
         strcpy(field(r, k), value);
         return true;
     }
-    return td_config_fail(r, "%s = %s: expected system, or a congestion control such as reno",
+    return td_config_fail(r, "%s = %s: expected auto, system, or a congestion control such as reno",
                           k->name, value);
 }
 

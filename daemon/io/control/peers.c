@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/config/config_host.h"
 #include "peers_internal.h"
 #include "peers_buffers.h"
 #include "peers_delay.h"
@@ -32,7 +33,6 @@ struct td_peers *td_peers_create(struct td_loop *loop)
         return NULL;
     }
     zmq_ctx_set(peers->context, ZMQ_MAX_SOCKETS, 65000);
-    const char *congestion = loop->config->congestion;
     td_topology_print(t, peers->shape, sizeof peers->shape);
     peers->terms = td_terms_settings(TD_TERMS_LINK, &loop->config->settings, peers->term);
     td_zloop_init(&peers->zloop, &loop->uv);
@@ -45,7 +45,7 @@ struct td_peers *td_peers_create(struct td_loop *loop)
         .handshake_ms = ANSWER_MS,
         .arriving_ms = (unsigned)(loop->config->settings.heartbeat_ns / 4000000),
         .keyed = peers->security->keyed,
-        .congestion = strcmp(congestion, "system") == 0 ? NULL : congestion,
+        .congestion = td_config_congestion_name(loop->config),
         .silence_ms = (unsigned)(loop->config->settings.progress_timeout_ns / 1000000)};
     for (uint32_t n = 0; n < t->nodes; n++) {
         struct td_peer *p = &peers->peer[n];
