@@ -229,12 +229,22 @@ static bool measure(struct bench *b, struct result *r)
     return true;
 }
 
+/* in_order compares two results by operation and size. */
+static int in_order(const void *x, const void *y)
+{
+    const struct result *a = x, *b = y;
+    int size = (a->bytes > b->bytes) - (a->bytes < b->bytes);
+    return a->operation != b->operation ? (int)a->operation - (int)b->operation : size;
+}
+
+/* measure_load measures short calls first: after long ones, in which processes compute, ranks and
+ * daemons of torusd that wait sleep at once for up to 3.2 s. */
 static bool measure_load(struct bench *b, const struct setting *setting, bool busy, double others)
 {
     size_t first = b->results;
-    for (int o = 0; o < OPERATIONS; o++) {
-        for (size_t i = 0; i < SIZES && b->wanted_operation[o]; i++) {
-            if (!(o == BARRIER ? i == 0 : b->wanted_size[i]))
+    for (size_t i = 0; i < SIZES; i++) {
+        for (int o = 0; o < OPERATIONS; o++) {
+            if (!b->wanted_operation[o] || !(o == BARRIER ? i == 0 : b->wanted_size[i]))
                 continue;
             struct result *r = &b->result[b->results];
             *r = (struct result){.setting = setting,
@@ -255,6 +265,7 @@ static bool measure_load(struct bench *b, const struct setting *setting, bool bu
         }
     }
     tell_over();
+    qsort(b->result + first, b->results - first, sizeof *b->result, in_order);
     if (b->results > first)
         print_table(b->result + first, b->results - first);
     if (b->results > first && b->plot &&
