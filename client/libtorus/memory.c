@@ -239,9 +239,8 @@ static bool is_spare(const torus_context *c, const struct tl_region *empty)
     for (const struct tl_region *r = c->regions; r; r = r->next)
         if (r != empty && r->copies == empty->copies && (!r->copies || r->blocks_used == 0))
             others += r->bytes;
-    return empty->copies
-               ? empty->bytes <= SPARE_BYTES - (others < SPARE_BYTES ? others : SPARE_BYTES)
-               : empty->bytes <= c->staging_bytes && others == 0;
+    return empty->copies ? others + empty->bytes <= SPARE_BYTES
+                         : others == 0 && empty->bytes <= c->staging_bytes;
 }
 
 /* release marks a block as unused, and unmaps its region if that is empty and not needed. */
