@@ -51,7 +51,7 @@ struct spread {
 struct result {
     const struct setting *setting;
     bool busy, plain; /* plain: the vectors' memory is malloc's */
-    double others; /* processors busy with other programs just before */
+    double others;    /* processors busy with other programs just before */
     enum operation operation;
     uint64_t bytes; /* per pair in an all-to-all; but 16 MiB are per rank */
     bool bytes_of_rank;
