@@ -178,6 +178,8 @@ static struct tl_block *allocate(torus_context *c, size_t bytes, bool copies)
     for (struct tl_region *r = c->regions; r && !b; r = r->next)
         if (r->copies == copies)
             b = allocate_in(r, need);
+    for (struct tl_region *r = c->regions; r && !b && copies; r = r->next)
+        b = allocate_in(r, need); /* a copy leaves soon, and needs no new region */
     if (b)
         return b;
     size_t size = need > c->staging_bytes ? need : c->staging_bytes;

@@ -3,8 +3,8 @@
  *
  * A region is a sealed memfd that the daemon has mapped. Small blocks share a region; a large block
  * has its own. Blocks of a region are listed by address; neighbouring unused blocks are merged.
- * Staging copies have regions of their own, which are kept when they are empty, as far as they have
- * 64 MiB together. So a block of torus_alloc never keeps a large region in use.
+ * Staging copies that find no room have regions of their own, which are kept when they are empty,
+ * as far as they have 64 MiB together. So a block of torus_alloc never keeps a large region in use.
  * Owns: the context's regions and their blocks. */
 #ifndef TORUS_MEMORY_H
 #define TORUS_MEMORY_H

@@ -152,19 +152,35 @@ static bool lend(const struct tl_rounds *r, struct tl_lent *l, uint8_t *at, size
     return l->copy && tl_memory_find(c, l->copy, bytes, &l->place, &block) == TORUS_OK;
 }
 
+static bool is_in_place(const struct tl_rounds *r)
+{
+    return r->own->source == r->own->destination;
+}
+
+/* copy_source makes the copy of the source that others read: without the block of this rank in an
+ * all-to-all, which nobody else reads. */
+static void copy_source(const struct tl_rounds *r)
+{
+    size_t bytes = r->own->bytes[0], mine = bytes, after = bytes;
+    if (r->call->kind == TD_KIND_ALLTOALL && !is_in_place(r)) {
+        mine = r->group->rank * block_of(r);
+        after = mine + block_of(r);
+    }
+    memcpy(r->source.copy, r->own->source, mine);
+    memcpy(r->source.copy + after, r->own->source + after, bytes - after);
+    r->group->context->staged_bytes += mine + bytes - after;
+}
+
 static bool lend_source(struct tl_rounds *r)
 {
     const struct tl_own *own = r->own;
-    bool in_place = own->source == own->destination;
-    uint8_t *at = in_place ? NULL : (uint8_t *)(uintptr_t)own->source;
-    if ((!lends(r) && !in_place) || own->bytes[0] == 0 || !own->source)
+    uint8_t *at = is_in_place(r) ? NULL : (uint8_t *)(uintptr_t)own->source;
+    if ((!lends(r) && !is_in_place(r)) || own->bytes[0] == 0 || !own->source)
         return true;
     if (!lend(r, &r->source, at, own->bytes[0]))
         return false;
-    if (r->source.copy) {
-        memcpy(r->source.copy, own->source, own->bytes[0]);
-        r->group->context->staged_bytes += own->bytes[0];
-    }
+    if (r->source.copy)
+        copy_source(r);
     return true;
 }
 
@@ -206,7 +222,7 @@ static void take_back(const struct tl_rounds *r, struct tl_lent *l)
 
 void tl_rounds_end(struct tl_rounds *r, bool done)
 {
-    if (!done && r->source.copy && r->own->source == r->own->destination)
+    if (!done && r->source.copy && is_in_place(r))
         memcpy(r->own->destination, r->source.copy, r->own->bytes[0]);
     take_back(r, &r->source);
     take_back(r, &r->result);
@@ -248,7 +264,7 @@ bool tl_rounds_attach(struct tl_rounds *r)
     for (uint32_t i = 0; i < r->group->size && good; i++)
         if (i != r->group->rank)
             good = attach_rank(r, i);
-    r->from[r->group->rank] = r->source.at ? r->source.at : r->own->source;
+    r->from[r->group->rank] = is_in_place(r) && r->source.at ? r->source.at : r->own->source;
     r->part[r->group->rank] = r->result.at;
     return good;
 }

@@ -689,7 +689,7 @@ static void scan_long(uint32_t rank, uint32_t ranks)
         HOLDS(to[0][MOST] == rank && to[1][MOST] == rank);
     }
     WELL(torus_barrier(world));
-    HOLDS(!world->segment || world->by_segment > CALLS);
+    HOLDS(!world->segment || world->by_segment >= CALLS / 2); /* some may go by request */
     HOLDS(ranks == torus_size(world));
 }
 
