@@ -134,15 +134,19 @@ static void part_of(const struct tl_rounds *r, uint32_t rank, size_t *at, size_t
 
 /* ---- memory of this rank ---- */
 
+static bool is_aligned(const struct tl_rounds *r, const void *at)
+{
+    return (uintptr_t)at % td_call_alignment(r->call->kind, r->call->type) == 0;
+}
+
 /* lend makes bytes readable for others: where they are, or, for NULL, in new memory. It returns
  * false without memory. */
 static bool lend(const struct tl_rounds *r, struct tl_lent *l, uint8_t *at, size_t bytes)
 {
     torus_context *c = r->group->context;
-    size_t alignment = td_call_alignment(r->call->kind, r->call->type);
     struct tl_block *block = NULL;
-    if (at && (uintptr_t)at % alignment == 0 &&
-        tl_memory_find(c, at, bytes, &l->place, &block) == TORUS_OK && block) {
+    if (at && is_aligned(r, at) && tl_memory_find(c, at, bytes, &l->place, &block) == TORUS_OK &&
+        block) {
         l->at = at;
         l->block = block;
         tl_memory_pin(block);
@@ -157,12 +161,18 @@ static bool is_in_place(const struct tl_rounds *r)
     return r->own->source == r->own->destination;
 }
 
-/* copy_source makes the copy of the source that others read: without the block of this rank in an
- * all-to-all, which nobody else reads. */
+/* keeps_own returns true if the copy of the source lacks the block of this rank: nobody else reads
+ * that block of an all-to-all. All other copies are whole, and aligned as the source may not be. */
+static bool keeps_own(const struct tl_rounds *r)
+{
+    return r->call->kind == TD_KIND_ALLTOALL && !is_in_place(r);
+}
+
+/* copy_source makes the copy of the source that others read. */
 static void copy_source(const struct tl_rounds *r)
 {
     size_t bytes = r->own->bytes[0], mine = bytes, after = bytes;
-    if (r->call->kind == TD_KIND_ALLTOALL && !is_in_place(r)) {
+    if (keeps_own(r)) {
         mine = r->group->rank * block_of(r);
         after = mine + block_of(r);
     }
@@ -175,7 +185,8 @@ static bool lend_source(struct tl_rounds *r)
 {
     const struct tl_own *own = r->own;
     uint8_t *at = is_in_place(r) ? NULL : (uint8_t *)(uintptr_t)own->source;
-    if ((!lends(r) && !is_in_place(r)) || own->bytes[0] == 0 || !own->source)
+    bool serves = lends(r) || is_in_place(r) || !is_aligned(r, at); /* else nobody needs a copy */
+    if (!serves || own->bytes[0] == 0 || !own->source)
         return true;
     if (!lend(r, &r->source, at, own->bytes[0]))
         return false;
@@ -195,8 +206,17 @@ static bool lend_part(struct tl_rounds *r)
                 results_of(r) * bytes);
 }
 
+/* folds_in_place returns true if this rank combines in its destination, not in a part. */
+static bool folds_in_place(const struct tl_rounds *r)
+{
+    bool combines = is_scan(r) || r->call->kind == TD_KIND_REDUCE_SCATTER;
+    return combines && !has_parts(r->group, r->call);
+}
+
 bool tl_rounds_begin(struct tl_rounds *r)
 {
+    if (folds_in_place(r) && !is_aligned(r, r->own->destination))
+        return false; /* a request combines elsewhere */
     return lend_source(r) && lend_part(r);
 }
 
@@ -264,7 +284,7 @@ bool tl_rounds_attach(struct tl_rounds *r)
     for (uint32_t i = 0; i < r->group->size && good; i++)
         if (i != r->group->rank)
             good = attach_rank(r, i);
-    r->from[r->group->rank] = is_in_place(r) && r->source.at ? r->source.at : r->own->source;
+    r->from[r->group->rank] = r->source.at && !keeps_own(r) ? r->source.at : r->own->source;
     r->part[r->group->rank] = r->result.at;
     return good;
 }
