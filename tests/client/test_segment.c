@@ -12,10 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "libtorus/group.h"
 #include "players.h"
 #include "random.h"
-#include "segment/segment.h"
 
 enum { CASES = 250, COUNTS = 5000 /* beyond the longest line */ };
 
