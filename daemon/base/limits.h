@@ -17,9 +17,10 @@ enum {
     TD_RELAY_AVOID_MAX = 4,    /* lost nodes that a relayed message names */
     TD_TREE_ARITY = 8,         /* children of a node in the combining tree of the direct fabric */
     TD_TREE_CHILDREN_MAX = 12, /* children in any tree: as many as the neighbours of a torus node */
-    TD_TREE_MESSAGE_MAX = 4096, /* bytes of an encoded tree message, payload included */
+    TD_TREE_MESSAGE_MAX = 20480, /* bytes of an encoded tree message, payload included */
     TD_RIDE_BYTES_MAX =
         2048, /* payload of a ride, which travels with the announcement and the release */
+    TD_LONG_RIDE_BYTES_MAX = 16384, /* the same on the direct fabric, if the root's link permits */
     TD_FLOOD_BYTES_MAX =
         16384, /* payload of all ranks in an operation that floods instead of using the tree */
     TD_BITMAP_BYTES_MAX = TD_JOB_RANKS_MAX / 8,
@@ -56,7 +57,8 @@ enum {
     TD_COMPUTE_BYTES = 1 << 18,    /* piece size of local combining and copying */
 };
 
-_Static_assert(TD_RIDE_BYTES_MAX + TD_BITMAP_BYTES_MAX <= TD_TREE_MESSAGE_MAX,
+_Static_assert((int)TD_RIDE_BYTES_MAX <= (int)TD_LONG_RIDE_BYTES_MAX &&
+                   TD_LONG_RIDE_BYTES_MAX + TD_BITMAP_BYTES_MAX <= TD_TREE_MESSAGE_MAX,
                "a ride and a bitmap fit one tree message");
 _Static_assert(TD_MEMBERS_PER_MESSAGE * 24 <= TD_TREE_MESSAGE_MAX,
                "a message of a membership fits a tree message");

@@ -26,6 +26,7 @@ enum {
     TD_MINOR_END_CALLS = 5,       /* END_CALLS */
     TD_MINOR_GOODBYE = 6,         /* GOODBYE */
     TD_MINOR_CARRY = 6,           /* CARRY */
+    TD_MINOR_LONG_RIDES = 9,      /* payloads of more than TD_RIDE_BYTES_MAX, SHARES and BLOCKS */
 };
 
 /* ---- daemon > daemon, tree messages ---- */

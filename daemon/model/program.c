@@ -1,12 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "program.h"
 
+#include "group.h"
+
 #include <assert.h>
 #include <stdio.h>
 
 int64_t td_program_ride(const struct td_program *p)
 {
     return (p->scratch_bytes + 63) & ~(int64_t)63;
+}
+
+/* shares_of returns the bytes of the shares of a slot's ranks. */
+static int64_t shares_of(const struct td_program *p, uint32_t slot)
+{
+    return p->ride_bytes / p->group->size * td_group_slot_ranks(p->group, slot);
+}
+
+int64_t td_ride_up(const struct td_program *p, uint32_t slot)
+{
+    bool own = p->ride == TD_RIDE_SHARES || p->ride == TD_RIDE_BLOCKS;
+    return own ? shares_of(p, slot) : p->ride_bytes;
+}
+
+int64_t td_ride_down(const struct td_program *p, uint32_t slot)
+{
+    return p->ride == TD_RIDE_BLOCKS ? shares_of(p, slot) : p->ride_bytes;
 }
 
 int64_t td_slice_bytes(const struct td_slice *slice)

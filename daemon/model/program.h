@@ -214,6 +214,10 @@ enum td_ride {
     TD_RIDE_ROOT,    /* `ride_bytes` of the root go to all */
     TD_RIDE_GATHER,  /* `ride_bytes` of the shares of all ranks, in rank order, go to all */
     TD_RIDE_FLOOD,   /* the same shares, or nothing, flood the rings without the tree */
+    TD_RIDE_SHARES,  /* as GATHER; each node announces its own ranks' shares, in the order of its
+                        ranks. Only in a star: the root's children have no children */
+    TD_RIDE_BLOCKS,  /* as SHARES, of an all-to-all: with the release each node receives the blocks
+                        for its ranks, by rank and then by sender */
 };
 
 enum td_fabric_kind { TD_FABRIC_DIRECT, TD_FABRIC_ROUTED, TD_FABRICS };
@@ -272,6 +276,8 @@ struct td_tuning {
     /* what a message costs a node on the direct fabric, as bytes that a link carries meanwhile */
     uint64_t message_bytes;
     uint64_t relay_bytes; /* greatest scratch memory of a relay */
+    uint32_t ride_bytes;  /* greatest payload of a ride on the direct fabric; 0: as on the routed
+                             one, without SHARES and BLOCKS */
 };
 
 struct td_program;
@@ -306,7 +312,8 @@ struct td_program {
     enum td_ride ride;
     int64_t ride_bytes;
     /* the combined payload stays in scratch memory (at td_program_ride) for the program's steps;
-     * otherwise it goes to the destinations of all local ranks. Always true for GATHER and FLOOD */
+     * otherwise it goes to the destinations of all local ranks. Always true where ranks' shares
+     * are gathered */
     bool ride_stays;
     /* FLOOD: the rings of slots, in the order of the flood */
     struct td_ring {
@@ -354,6 +361,15 @@ uint32_t td_ring_along(const struct td_ring *ring, uint32_t slot, uint32_t sign,
 uint32_t td_ring_block(const struct td_program *p, uint32_t ring);
 /* td_program_ride returns the place of the combined payload in scratch memory. */
 int64_t td_program_ride(const struct td_program *p);
+/* td_ride_gathers returns true if the ranks' shares travel separately. */
+static inline bool td_ride_gathers(enum td_ride ride)
+{
+    return ride == TD_RIDE_GATHER || ride == TD_RIDE_SHARES || ride == TD_RIDE_BLOCKS;
+}
+/* td_ride_up returns the bytes of the payload that a slot announces, if it has one, and
+ * td_ride_down those that it receives with the release. */
+int64_t td_ride_up(const struct td_program *p, uint32_t slot);
+int64_t td_ride_down(const struct td_program *p, uint32_t slot);
 /* td_slice_bytes returns the number of bytes that the slice names, in one lane. */
 int64_t td_slice_bytes(const struct td_slice *slice);
 /* td_step_passes returns true for a TRANSFORM through scratch memory. */

@@ -34,7 +34,8 @@ void td_settings_default(struct td_settings *s)
         .tuning = {.packet_bytes = TD_PACKET_BYTES_MAX,
                    .message_bytes = 8 << 10,
                    .burst = 1,
-                   .relay_bytes = (uint64_t)64 << 20},
+                   .relay_bytes = (uint64_t)64 << 20,
+                   .ride_bytes = TD_LONG_RIDE_BYTES_MAX},
     };
     td_router_rules_default(&s->router);
 }

@@ -48,7 +48,7 @@ static const struct term of_group[] = {
     FIELD("the choice of prefix methods", tuning.prefix, ANYWHERE, NUMBER, NULL),
     FIELD("the choice of rooted trees", tuning.rooted_tree, ANYWHERE, NUMBER, NULL),
     FIELD("the choice of ring methods", tuning.rings, ANYWHERE, NUMBER, NULL),
-    LIMIT(RIDE_BYTES_MAX),
+    LIMIT(RIDE_BYTES_MAX), /* not LONG_RIDE_BYTES_MAX: a group's version decides on that */
     LIMIT(FLOOD_BYTES_MAX),
     LIMIT(TREE_ARITY),
     LIMIT(GROUP_OPERATIONS_MAX),

@@ -103,10 +103,10 @@ void messages_send(struct td_sim *sim, uint32_t node, const struct td_action *a)
         send_head(sim, node, to, via, &a->u.tree.message);
         return;
     }
-    uint8_t bytes[TD_TREE_MESSAGE_MAX], payload[TD_RIDE_BYTES_MAX];
+    uint8_t bytes[TD_TREE_MESSAGE_MAX], payload[TD_LONG_RIDE_BYTES_MAX];
     struct td_message m = a->u.tree.message;
     uint32_t carried = a->u.tree.payload_bytes;
-    assert(carried <= TD_RIDE_BYTES_MAX && to != node);
+    assert(carried <= TD_LONG_RIDE_BYTES_MAX && to != node);
     if (carried > 0 && sim->options.timing_only)
         memset(payload, 0, carried);
     else if (carried > 0)

@@ -25,7 +25,7 @@ ProtobufCBinaryData td_wire_put_payload(const struct td_message_payload *payload
 
 bool td_wire_get_payload(const ProtobufCBinaryData *bytes, struct td_message_payload *payload)
 {
-    if (bytes->len > TD_RIDE_BYTES_MAX)
+    if (bytes->len > TD_LONG_RIDE_BYTES_MAX)
         return false;
     *payload = (struct td_message_payload){bytes->data, (uint32_t)bytes->len};
     return true;

@@ -81,6 +81,7 @@ static void draw_tuning(struct td_tuning *t)
 {
     static const uint32_t packets[] = {256, 1024, 4096, 65536};
     static const uint64_t relays[] = {1 << 16, 1 << 20, 1 << 26};
+    static const uint32_t rides[] = {0, 4096, TD_LONG_RIDE_BYTES_MAX};
     *t = (struct td_tuning){.fabric = (uint8_t)draw(TD_FABRICS),
                             .alltoall = pick(TD_ALLTOALLS),
                             .prefix = pick(TD_PREFIXES),
@@ -96,6 +97,7 @@ static void draw_tuning(struct td_tuning *t)
                             .relay_bytes = relays[draw(3)]};
     t->rooted_tree = pick(TD_ROOTED_TREES);
     t->message_bytes = (uint64_t)t->burst << 13;
+    t->ride_bytes = rides[draw(3)];
 }
 
 static uint64_t draw_count(void)

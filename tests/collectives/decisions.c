@@ -97,6 +97,24 @@ static bool floods(const struct choice *c)
     return bytes / c->size * most * c->slots / longest <= TD_RIDE_BYTES_MAX;
 }
 
+/* rides_long returns true if more than RIDE_BYTES_MAX travel with the gate: if messages are at most
+ * as long as the tuning permits, and the root's link carries them while it would carry two others.
+ */
+static bool rides_long(const struct choice *c, uint64_t bytes)
+{
+    const struct td_tuning *t = &c->p->tuning;
+    const struct td_group *g = c->p->group;
+    uint64_t others = c->slots - 1, most = 0;
+    if (c->routed || c->slots == 1 || t->ride_bytes == 0)
+        return false;
+    for (uint32_t slot = 0; slot < c->slots; slot++)
+        if (td_group_slot_ranks(g, slot) > most)
+            most = td_group_slot_ranks(g, slot);
+    if (c->kind == TD_KIND_ALLTOALL && c->slots <= 9 && g->runs == c->slots)
+        bytes = bytes / c->size * most; /* a node's part */
+    return bytes <= t->ride_bytes && bytes * (others < 8 ? others : 8) <= 2 * t->message_bytes;
+}
+
 /* rides returns NULL if the call is too long to travel with the gate. */
 static const char *rides(const struct choice *c)
 {
@@ -104,8 +122,10 @@ static const char *rides(const struct choice *c)
     if (floods(c))
         return "flood";
     uint64_t bytes = ridden(c, false, &gathered);
-    return bytes > TD_RIDE_BYTES_MAX || (gathered && is_scattered(c->p->group)) ? NULL
-                                                                                : "tree_combine";
+    return (bytes > TD_RIDE_BYTES_MAX && !rides_long(c, bytes)) ||
+                   (gathered && is_scattered(c->p->group))
+               ? NULL
+               : "tree_combine";
 }
 
 /* asked_for returns true if the tuning requests a program even for calls that are short enough for

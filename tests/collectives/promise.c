@@ -124,6 +124,8 @@ static int64_t brings(const struct model *m, uint32_t rank)
     case TD_RIDE_COMBINE:
         return p->ride_bytes;
     case TD_RIDE_GATHER:
+    case TD_RIDE_SHARES:
+    case TD_RIDE_BLOCKS:
     case TD_RIDE_FLOOD:
         return p->ride_bytes / m->c->size;
     case TD_RIDE_ROOT:
@@ -133,6 +135,33 @@ static int64_t brings(const struct model *m, uint32_t rank)
         break;
     }
     return 0;
+}
+
+/* is_gathered returns true if the shares of all ranks travel. */
+static bool is_gathered(const struct td_program *p)
+{
+    return p->ride == TD_RIDE_GATHER || p->ride == TD_RIDE_SHARES || p->ride == TD_RIDE_BLOCKS ||
+           p->ride == TD_RIDE_FLOOD;
+}
+
+/* fits returns true if tree messages can carry the ride. */
+static bool fits(const struct model *m)
+{
+    const struct td_program *p = &m->program[0];
+    int64_t most = p->ride_bytes, here = 0;
+    bool star = p->ride == TD_RIDE_SHARES || p->ride == TD_RIDE_BLOCKS;
+    if (p->ride == TD_RIDE_FLOOD)
+        return most <= TD_FLOOD_BYTES_MAX;
+    if (star && (p->tuning.fabric != TD_FABRIC_DIRECT || m->group.slots > TD_TREE_ARITY + 1))
+        return false;
+    for (uint32_t s = 0; p->ride == TD_RIDE_BLOCKS && s < m->group.slots; s++) {
+        int64_t bytes = p->ride_bytes / m->c->size * td_group_slot_ranks(&m->group, s);
+        here = bytes > here ? bytes : here;
+        most = here;
+    }
+    return p->ride_bytes <= TD_RIDE_BYTES_MAX ||
+           (p->tuning.fabric == TD_FABRIC_DIRECT && most <= p->tuning.ride_bytes &&
+            most <= TD_LONG_RIDE_BYTES_MAX);
 }
 
 void promise_check_ride(struct model *m)
@@ -150,12 +179,11 @@ void promise_check_ride(struct model *m)
     if (!rides(p))
         return;
     bool ordered = m->ordered && p->ride == TD_RIDE_COMBINE;
-    if (p->ride_bytes <= 0 ||
-        p->ride_bytes > (p->ride == TD_RIDE_FLOOD ? TD_FLOOD_BYTES_MAX : TD_RIDE_BYTES_MAX) ||
-        ordered || (p->ride == TD_RIDE_COMBINE && !td_call_reduces(kind)) ||
+    if (p->ride_bytes <= 0 || !fits(m) || ordered ||
+        (p->ride == TD_RIDE_COMBINE && !td_call_reduces(kind)) ||
         (p->ride == TD_RIDE_ROOT && !td_call_rooted(kind)) ||
-        ((p->ride == TD_RIDE_GATHER || p->ride == TD_RIDE_FLOOD) &&
-         (p->ride_bytes % size || !p->ride_stays)))
+        (p->ride == TD_RIDE_BLOCKS && kind != TD_KIND_ALLTOALL) ||
+        (is_gathered(p) && (p->ride_bytes % size || !p->ride_stays)))
         model_fail(m, "the wrong thing rides: %lld bytes", (long long)p->ride_bytes);
     for (uint32_t r = 0; r < size; r++) {
         uint64_t source = 0, destination = 0;
@@ -166,12 +194,25 @@ void promise_check_ride(struct model *m)
     }
 }
 
-/* ridden returns element i of the ride. */
-static struct tag ridden(const struct model *m, uint64_t i)
+/* block returns element i of the blocks for the ranks of a slot, which are by rank and then by
+ * sender. */
+static struct tag block(const struct model *m, uint32_t slot, uint64_t i)
+{
+    uint64_t count = m->count, share = count * m->c->size;
+    if (i / share >= td_group_slot_ranks(&m->group, slot))
+        return (struct tag){POISON, 0};
+    uint32_t to = td_group_rank(&m->group, slot, (uint32_t)(i / share));
+    return first(m, (uint32_t)(i % share / count), to * count + i % count);
+}
+
+/* ridden returns element i of the ride on a slot. */
+static struct tag ridden(const struct model *m, uint32_t slot, uint64_t i)
 {
     const struct td_program *p = &m->program[0];
     uint64_t share = (uint64_t)(p->ride_bytes / m->element) / m->c->size;
-    if (p->ride == TD_RIDE_GATHER || p->ride == TD_RIDE_FLOOD)
+    if (p->ride == TD_RIDE_BLOCKS && slot > 0)
+        return block(m, slot, i);
+    if (is_gathered(p))
         return first(m, (uint32_t)(i / share), i % share);
     struct tag t = first(m, m->c->call.root, i);
     if (p->ride == TD_RIDE_COMBINE)
@@ -186,12 +227,12 @@ static void fill_ridden(struct model *m)
         const struct td_program *p = &m->program[s];
         uint64_t place = (uint64_t)(td_program_ride(p) / m->element);
         for (uint64_t i = 0; i < (uint64_t)(p->ride_bytes / m->element) && p->ride_stays; i++)
-            m->memory[s][place + i] = ridden(m, i);
+            m->memory[s][place + i] = ridden(m, s, i);
     }
     const struct td_program *p = &m->program[0];
     for (uint32_t r = 0; r < m->c->size && !p->ride_stays; r++)
         for (uint64_t i = 0; i < (uint64_t)(p->ride_bytes / m->element); i++)
-            destination_of(m, r)[i] = ridden(m, i);
+            destination_of(m, r)[i] = ridden(m, 0, i);
 }
 
 void promise_fill(struct model *m)

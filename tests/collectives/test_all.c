@@ -48,7 +48,9 @@ static struct symbolic_case make(enum td_kind kind, enum td_type type, uint64_t 
                                   .flood = groups_draw(2),
                                   .burst = (uint32_t)(1 + groups_draw(3)),
                                   .packet_bytes = (uint32_t)(groups_draw(2) ? 1 << 18 : 64),
-                                  .relay_bytes = (uint64_t)64 << 20};
+                                  .relay_bytes = (uint64_t)64 << 20,
+                                  .ride_bytes = groups_draw(2) ? TD_LONG_RIDE_BYTES_MAX : 0};
+    c.tuning.message_bytes = c.tuning.ride_bytes && groups_draw(2) ? 128 << 10 : 0;
     return c;
 }
 

@@ -152,6 +152,50 @@ static void allreduce_combines_every_rank_once(void **unused)
     for_all_groups(allreduce);
 }
 
+static struct symbolic_case make_long(enum td_kind kind, uint64_t count)
+{
+    struct symbolic_case c = make(kind, TD_TYPE_INT32, count);
+    c.tuning = (struct td_tuning){.ride_bytes = TD_LONG_RIDE_BYTES_MAX,
+                                  .message_bytes = 4 * TD_LONG_RIDE_BYTES_MAX};
+    c.call.op = td_call_reduces(kind) ? TD_OP_SUM : TD_OP_NONE;
+    return c;
+}
+
+/* long_rides: of a call with blocks of ranks, a message has those of all ranks, but in an
+ * all-to-all those of the ranks of a node, if each node has one run of ranks. */
+static void long_rides(const struct shape *s)
+{
+    static const enum td_kind vectors[] = {TD_KIND_BROADCAST, TD_KIND_ALLREDUCE, TD_KIND_REDUCE};
+    static const enum td_kind blocks[] = {TD_KIND_SCAN,      TD_KIND_EXSCAN,        TD_KIND_GATHER,
+                                          TD_KIND_ALLGATHER, TD_KIND_SCATTER,       TD_KIND_PREFIX,
+                                          TD_KIND_ALLTOALL,  TD_KIND_REDUCE_SCATTER};
+    uint64_t elements = TD_LONG_RIDE_BYTES_MAX / sizeof(int32_t);
+    struct symbolic_stats stats;
+    for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)
+        for (uint64_t more = 0; more < 2; more++) {
+            check(s, make_long(vectors[i], elements + more), &stats);
+            assert_int_equal(stats.rides, s->nodes > 1 && !more);
+        }
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
+        for (uint64_t more = 0; more < 2; more++) {
+            bool apart = blocks[i] == TD_KIND_ALLTOALL && s->placement != RANDOM;
+            uint64_t most = (s->size + s->nodes - 1) / s->nodes;
+            uint64_t parts = apart ? s->size * most : s->size;
+            if (blocks[i] == TD_KIND_ALLTOALL && !apart)
+                parts =
+                    (uint64_t)s->size * s->size; /* unless the random runs happen to be one each */
+            check(s, make_long(blocks[i], elements / parts + more), &stats);
+            if (s->placement != RANDOM && (s->placement != UNEVEN || !apart))
+                assert_int_equal(stats.rides, s->nodes > 1 && !more);
+        }
+}
+
+static void long_payloads_travel_with_the_gate(void **unused)
+{
+    (void)unused;
+    for_all_groups(long_rides);
+}
+
 static void alltoall(const struct shape *s)
 {
     static const uint64_t counts[] = {0, 1, 7, 100, 700};
@@ -421,6 +465,7 @@ int main(void)
         cmocka_unit_test(barrier_needs_no_steps),
         cmocka_unit_test(broadcast_reaches_all_from_every_root),
         cmocka_unit_test(allreduce_combines_every_rank_once),
+        cmocka_unit_test(long_payloads_travel_with_the_gate),
         cmocka_unit_test(alltoall_sends_one_message_a_pair_of_nodes),
         cmocka_unit_test(fft_transforms_every_row_and_column_once),
         cmocka_unit_test(scratch_does_not_exceed_the_vectors_of_all_nodes),

@@ -116,7 +116,7 @@ static struct td_term_list some_terms(struct decide *d)
 
 static void fill(struct scene *s, struct td_message *m, const struct field *f)
 {
-    static uint8_t payload[TD_RIDE_BYTES_MAX];
+    static uint8_t payload[TD_LONG_RIDE_BYTES_MAX];
     static struct td_member_run run[RUNS_MAX];
     struct decide *d = &s->input;
     void *at = (char *)m + f->offset;
@@ -145,7 +145,8 @@ static void fill(struct scene *s, struct td_message *m, const struct field *f)
         *(struct td_bitmap *)at = some_bitmap(d, f->limit);
         return;
     case FIELD_PAYLOAD:
-        bytes = decide_below(d, 4) ? 8 * decide_below(d, 9) : decide_below(d, TD_RIDE_BYTES_MAX);
+        bytes =
+            decide_below(d, 4) ? 8 * decide_below(d, 9) : decide_below(d, TD_LONG_RIDE_BYTES_MAX);
         *(struct td_message_payload *)at = (struct td_message_payload){payload, bytes};
         return;
     case FIELD_WITNESS:

@@ -20,12 +20,13 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum {
-    PAYLOAD_MAX = 8192,
+    PAYLOAD_MAX = 24576,
     FRAMES_MAX = 12,
     STREAM_MAX = FRAMES_MAX * (TD_SEAL_HEAD + 2 * PAYLOAD_MAX) + 4096,
     HANDSHAKE = 5,
     MESSAGE_LENGTH = 4, /* bytes of the length before a tree message */
 };
+_Static_assert((int)TD_TREE_MESSAGE_MAX < (int)PAYLOAD_MAX, "a message may be too long");
 
 /* struct stream: one input's connection, and what has been sent on it. */
 static struct stream {

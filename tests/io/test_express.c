@@ -359,7 +359,11 @@ static void a_changed_message_ends_the_stream_and_is_not_delivered(void **unused
 
 static void a_length_beyond_the_limit_ends_the_stream_at_once(void **unused)
 {
-    static const uint8_t lengths[][4] = {{0}, {1, 16}, {0, 0, 0, 0x80}, {255, 255, 255, 255}};
+    static const uint8_t lengths[][4] = {
+        {0},
+        {(TD_TREE_MESSAGE_MAX + 1) & 255, (TD_TREE_MESSAGE_MAX + 1) >> 8},
+        {0, 0, 0, 0x80},
+        {255, 255, 255, 255}};
     (void)unused;
     for (unsigned i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
         memset(&in, 0, sizeof in);

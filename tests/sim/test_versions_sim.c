@@ -313,6 +313,72 @@ static void a_group_uses_what_its_oldest_daemon_understands(void **unused)
     assert_true(spared[0] > 0);
 }
 
+/* ---- long rides ---- */
+
+static uint32_t long_payloads;
+
+static bool count_long(void *me, uint32_t from, uint32_t to, struct td_message *m)
+{
+    (void)me;
+    (void)from;
+    (void)to;
+    if (m->kind == TD_MESSAGE_ARRIVE && m->u.arrive.payload.bytes > TD_RIDE_BYTES_MAX)
+        long_payloads++;
+    if (m->kind == TD_MESSAGE_RELEASE && m->u.release.payload.bytes > TD_RIDE_BYTES_MAX)
+        long_payloads++;
+    return true;
+}
+
+static void before_long_rides(uint32_t node, struct td_core_options *o)
+{
+    if (old[node])
+        o->minor = TD_MINOR_LONG_RIDES - 1;
+}
+
+static void counting(struct td_sim_options *o)
+{
+    tampering(o);
+    o->tamper.message = count_long;
+    o->differ = before_long_rides;
+}
+
+/* exchange makes an all-to-all whose nodes announce 4000 bytes, and checks its result. */
+static void exchange(struct job *job)
+{
+    enum { BLOCK = 1000 };
+    const struct td_call all = {.kind = TD_KIND_ALLTOALL, .type = TD_TYPE_BYTE, .count = BLOCK};
+    for (uint32_t i = 0; i < job->size; i++)
+        for (uint32_t k = 0; k < job->size * BLOCK; k++)
+            ((uint8_t *)job_source(job, i, 0))[k] = (uint8_t)(7 * i + 3 * (k / BLOCK) + k);
+    job_call_all(job, &all, 0, false);
+    job_settle(job);
+    job_expect_all(job, TD_OK, NULL);
+    for (uint32_t i = 0; i < job->size; i++)
+        for (uint32_t k = 0; k < job->size * BLOCK; k++) {
+            uint32_t from = k / BLOCK, at = i * BLOCK + k % BLOCK;
+            CHECK(((uint8_t *)job_destination(job, i, 0))[k] == (uint8_t)(7 * from + 3 * i + at));
+        }
+}
+
+static void long_payloads_travel_if_every_daemon_knows_them(void **unused)
+{
+    (void)unused;
+    for (uint64_t seed = 2; seed <= 12; seed += 2) { /* on the direct fabric */
+        struct job job;
+        uint32_t nodes[NODES] = {0, 1, 2, 3};
+        job_case("TORUS_TEST_CASE=%llu test_versions_sim (6.8)", (unsigned long long)seed);
+        memset(old, 0, sizeof old);
+        old[seed / 2 % NODES] = seed > 4;
+        long_payloads = 0;
+        struct td_sim *sim = job_world("2x2", seed, counting);
+        job_form(&job, sim, "job", nodes, NODES, BYTES);
+        exchange(&job);
+        CHECK(long_payloads == (seed > 4 ? 0 : 2 * (NODES - 1)));
+        CHECK(td_sim_drops(sim) == 0);
+        job_world_end(sim);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -323,6 +389,7 @@ int main(void)
         cmocka_unit_test(memory_and_later_minor_versions_may_differ),
         cmocka_unit_test(a_restart_with_other_settings_concerns_later_groups_only),
         cmocka_unit_test(a_group_uses_what_its_oldest_daemon_understands),
+        cmocka_unit_test(long_payloads_travel_if_every_daemon_knows_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

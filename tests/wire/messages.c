@@ -35,7 +35,7 @@
 #define FAILURE(kind, field) LIMITED(kind, field, FIELD_FAILURE, 0)
 #define ENDING(kind, field) LIMITED(kind, field, FIELD_ENDING, 0)
 #define BITMAP(kind, field, limit) LIMITED(kind, field, FIELD_BITMAP, limit)
-#define PAYLOAD(kind, field) LIMITED(kind, field, FIELD_PAYLOAD, TD_RIDE_BYTES_MAX)
+#define PAYLOAD(kind, field) LIMITED(kind, field, FIELD_PAYLOAD, TD_LONG_RIDE_BYTES_MAX)
 /* A count of runs and the pointer to them are one field. */
 /* A list of terms is a field of proto/peer.proto with the name of the list. */
 #define TERMS(name, place)                                                                         \
@@ -209,7 +209,7 @@ static size_t length(enum amount amount, size_t limit)
 }
 
 /* room returns memory that is valid until some_fields has been called twice more. */
-static uint8_t pool[2][32768];
+static uint8_t pool[2][65536];
 static unsigned pool_turn;
 static size_t pool_used;
 

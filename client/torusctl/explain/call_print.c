@@ -17,7 +17,8 @@ static const char *method_name(const struct explain_call *q)
 
 static const char *const rides[] = {
     [TD_RIDE_NONE] = "none",          [TD_RIDE_EMPTY] = "nothing",   [TD_RIDE_COMBINE] = "combined",
-    [TD_RIDE_ROOT] = "from the root", [TD_RIDE_GATHER] = "gathered", [TD_RIDE_FLOOD] = "flooded"};
+    [TD_RIDE_ROOT] = "from the root", [TD_RIDE_GATHER] = "gathered", [TD_RIDE_SHARES] = "gathered",
+    [TD_RIDE_BLOCKS] = "exchanged",   [TD_RIDE_FLOOD] = "flooded"};
 
 /* ---- for machines ---- */
 

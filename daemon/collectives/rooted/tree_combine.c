@@ -2,7 +2,8 @@
 /* tree_combine: only the announcements and the release travel, and the payload travels with them:
  * one sweep up the combining tree and one down (us7752421). Calls that need each rank's values
  * separately (scans, gathers, and reductions whose bracketing must not depend on the placement of
- * ranks) gather them on the way up. Every node then has all values and computes its own results. */
+ * ranks) gather them on the way up. Every node then has all values and computes its own results; of
+ * an all-to-all in a star it has what its own ranks receive. */
 #include "collectives/cost/constants.h"
 #include "collectives/method.h"
 #include "model/tree.h"
@@ -10,6 +11,8 @@
 /* KINDS_OF_PROGRAMS: the kinds that never travel with the gate. */
 #define KINDS_OF_PROGRAMS                                                                          \
     (TD_KIND_BIT(TD_KIND_FFT) | TD_KIND_BIT(TD_KIND_REDIST) | TD_KIND_BIT(TD_KIND_REDUCE_SCATTERV))
+
+enum { STAR_ROOT = 0 }; /* slot of the root of a star, which is a heap tree (model/tree.h) */
 
 /* copy_to makes `step` the COPY of the data at `place` of the ride to local ranks. */
 static void copy_to(const struct td_program *p, struct td_step *step, uint32_t rank, uint32_t ranks)
@@ -35,8 +38,12 @@ static void pick(const struct td_program *p, struct td_step *step, uint32_t loca
 {
     int64_t share = p->ride_bytes / p->group->size, block = share / p->group->size;
     int64_t at = td_group_rank(p->group, p->slot, local) * block;
-    step->from = td_slice_at(TD_SPACE_SCRATCH, 0, td_program_ride(p) + at, block);
-    td_slice_loop(&step->from, p->group->size, share, 0);
+    if (p->ride == TD_RIDE_BLOCKS && p->slot != STAR_ROOT) {
+        step->from = td_slice_at(TD_SPACE_SCRATCH, 0, td_program_ride(p) + local * share, share);
+    } else {
+        step->from = td_slice_at(TD_SPACE_SCRATCH, 0, td_program_ride(p) + at, block);
+        td_slice_loop(&step->from, p->group->size, share, 0);
+    }
     step->to = td_slice_at(TD_SPACE_DESTINATION, local, 0, share);
     step->to_lanes = (struct td_lanes){1, 0, 0};
 }
@@ -177,6 +184,59 @@ static bool scattered(const struct td_group *g)
     return false;
 }
 
+/* is_star returns true if a node announces the shares of its own ranks only: the nodes below the
+ * root have no children, and all daemons of the group know such rides. */
+static bool is_star(const struct td_program *p)
+{
+    return p->tuning.fabric == TD_FABRIC_DIRECT && p->tuning.ride_bytes > 0 &&
+           p->group->slots > 1 && p->group->slots <= TD_TREE_ARITY + 1;
+}
+
+/* in_runs returns true if the ranks of each node are one run. */
+static bool in_runs(const struct td_group *g)
+{
+    return g->runs == g->slots;
+}
+
+/* tree_ride returns the form of the payload on the tree. */
+static struct ride tree_ride(const struct td_program *p)
+{
+    struct ride r = ride_of(p, false);
+    if (r.ride == TD_RIDE_GATHER && is_star(p))
+        r.ride =
+            p->call.kind == TD_KIND_ALLTOALL && in_runs(p->group) ? TD_RIDE_BLOCKS : TD_RIDE_SHARES;
+    return r;
+}
+
+/* longest returns the bytes of the longest message of the ride. */
+static uint64_t longest(const struct td_program *p, const struct ride *r)
+{
+    return r->ride == TD_RIDE_BLOCKS ? r->bytes / p->group->size * td_ranks_most(p) : r->bytes;
+}
+
+/* at_root returns the bytes of the ride that the link of the tree's root carries each way. */
+static uint64_t at_root(const struct td_program *p, const struct ride *r)
+{
+    uint32_t others = p->group->slots - 1;
+    return (others < TD_TREE_ARITY ? others : TD_TREE_ARITY) * longest(p, r);
+}
+
+/* may_be_long returns true if more than RIDE_BYTES_MAX may travel. Without it, the call would pass
+ * an empty gate and then take two messages of a node at least, one in and one out. So the payload
+ * keeps the root's link for no longer than these. */
+static bool may_be_long(struct td_query *q, const struct ride *r)
+{
+    const struct td_program *p = q->program;
+    const struct td_tuning *t = &p->tuning;
+    if (t->fabric != TD_FABRIC_DIRECT || t->ride_bytes == 0 || p->group->slots == 1)
+        return td_query_refuse(q, "more than 2 KiB would travel with the gate");
+    if (longest(p, r) > t->ride_bytes)
+        return td_query_refuse(q, "a message of the gate would carry more than 16 KiB");
+    return at_root(p, r) <= 2 * t->message_bytes ||
+           td_query_refuse(q, "it would keep the link of the gate's root for longer than two "
+                              "messages");
+}
+
 /* rings_of writes the rings of the call's grid. The longest ring comes last, so that blocks are
  * short. It returns false if the grid is no torus. */
 static bool rings_of(struct td_query *q, struct td_ring ring[TD_DIMENSIONS_MAX])
@@ -289,10 +349,10 @@ static bool tree_applies(struct td_query *q)
         return surveys(q) || td_query_refuse(q, "only sizes travel with the gate");
     if (!may_ride(q))
         return false;
-    struct ride r = ride_of(p, false);
-    if (r.bytes > TD_RIDE_BYTES_MAX)
-        return td_query_refuse(q, "more than 2 KiB would travel with the gate");
-    return r.ride != TD_RIDE_GATHER || !scattered(p->group) ||
+    struct ride r = tree_ride(p);
+    if (r.bytes > TD_RIDE_BYTES_MAX && !may_be_long(q, &r))
+        return false;
+    return !td_ride_gathers(r.ride) || !scattered(p->group) ||
            td_query_refuse(q, "ranks of a node are in too many runs to be gathered");
 }
 
@@ -301,13 +361,15 @@ static uint64_t tree_cost(struct td_query *q)
 {
     const struct td_program *p = q->program;
     uint64_t hops = 2 * (uint64_t)(p->tree ? p->tree->hops : p->group->slots);
-    return td_cost_bytes(p, hops * TD_COST_CONTROL_BYTES);
+    struct ride r = tree_ride(p);
+    uint64_t data = r.bytes > TD_RIDE_BYTES_MAX ? 2 * at_root(p, &r) : 0;
+    return td_cost_bytes(p, hops * TD_COST_CONTROL_BYTES + data);
 }
 
 static void tree_compile(struct td_query *q, struct td_program *p)
 {
     (void)q;
-    struct ride r = ride_of(p, false);
+    struct ride r = tree_ride(p);
     p->survey_pending = p->counts != NULL;
     p->ride = r.bytes ? r.ride : TD_RIDE_EMPTY;
     p->ride_bytes = (int64_t)r.bytes;

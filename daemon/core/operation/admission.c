@@ -38,6 +38,9 @@ static bool compile(struct td_core *core, struct td_operation *o)
 {
     const struct td_communicator *c = o->communicator;
     const struct td_call *call = &o->least.call;
+    struct td_tuning tuning = core->settings.tuning;
+    if (c->minor < TD_MINOR_LONG_RIDES)
+        tuning.ride_bytes = 0;
     uint64_t seed = c->instance ^ (uint64_t)c->index << 32 ^ o->sequence * 0x9e3779b97f4a7c15u;
     bool grown = td_communicator_tree(core, o->communicator, call, &o->tree);
     const struct td_compile_input input = {.call = call,
@@ -50,13 +53,13 @@ static bool compile(struct td_core *core, struct td_operation *o)
                                            .counts =
                                                td_call_has_counts(call->kind) ? &o->counts : NULL,
                                            .survey = o->survey_complete ? &o->survey : NULL,
-                                           .tuning = &core->settings.tuning};
+                                           .tuning = &tuning};
     core->options.compile(&input, &o->program);
     o->scratch_bytes = (uint64_t)o->program.scratch_bytes;
-    if (td_admission_rides(o)) /* the result, then the payload of each child */
+    if (td_admission_rides(o)) /* the result, then each child's payload that is combined with it */
         o->scratch_bytes =
             (uint64_t)td_program_ride(&o->program) +
-            ((o->program.ride == TD_RIDE_FLOOD ? 0 : c->children) + 1) * ride_slot_bytes(o);
+            ((o->program.ride == TD_RIDE_COMBINE ? c->children : 0) + 1) * ride_slot_bytes(o);
     uint64_t most = td_account_most(core, c->account, TD_HOLD_SCRATCH);
     bool fits = o->scratch_bytes <= most;
     if (fits && grown && td_engine_init(core, o) && make_transform_plan(core, o))
@@ -102,12 +105,14 @@ static struct td_compute *ride_compute(struct td_core *core, struct td_operation
     return compute;
 }
 
+/* ride_load copies the payload at `data` to its place, which says its length. */
 static bool ride_load(struct td_core *core, struct td_operation *o, const uint8_t *data,
                       struct td_slice to, uint32_t lanes)
 {
     struct td_compute *load = ride_compute(core, o, TD_COMPUTE_LOAD, TD_COPY);
     if (!load)
         return false;
+    load->bytes = load->cost_bytes = (uint64_t)td_slice_bytes(&to);
     load->step.to = to;
     load->step.to_lanes = (struct td_lanes){lanes, 0, 1};
     load->data = data;
@@ -146,8 +151,33 @@ static bool gather_runs(struct td_core *core, struct td_operation *o)
     return true;
 }
 
+/* announces_own returns true if each node announces the shares of its own ranks only. */
+static bool announces_own(const struct td_operation *o)
+{
+    return o->program.ride == TD_RIDE_SHARES || o->program.ride == TD_RIDE_BLOCKS;
+}
+
+/* place puts the shares of a child's ranks in their places. */
+static void place(const struct td_operation *o, uint32_t child, uint8_t *all)
+{
+    const struct td_group *g = &o->communicator->group;
+    uint32_t slot = td_group_slot(g, o->communicator->child[child]);
+    size_t share = (size_t)o->program.ride_bytes / g->size;
+    const uint8_t *data = o->ride[child].data;
+    for (uint32_t i = g->slot_run[slot]; i < g->slot_run[slot + 1]; i++)
+        for (uint32_t k = 0; k < g->run[i].count; k++, data += share)
+            memcpy(all + (g->run[i].first + k * g->run[i].step) * share, data, share);
+}
+
+/* merge merges the payload of a child, which has zeros for the ranks that are not below it. */
+static void merge(const struct td_operation *o, uint32_t child, uint8_t *all)
+{
+    for (uint32_t b = 0; b < o->ride[child].bytes; b++)
+        all[b] |= o->ride[child].data[b];
+}
+
 /* gather makes the payload of all ranks below: each rank's share in rank order, and zeros for the
- * other ranks. So the payloads of the children merge by "or". The driver loads data at once. */
+ * other ranks. The driver loads data at once. */
 static bool gather(struct td_core *core, struct td_operation *o)
 {
     const struct td_communicator *c = o->communicator;
@@ -157,14 +187,32 @@ static bool gather(struct td_core *core, struct td_operation *o)
     if (!merged)
         return false;
     memset(merged, 0, bytes);
-    for (uint32_t i = 0; i < c->children; i++)
-        for (size_t b = 0; b < bytes && b < o->ride_bytes[i]; b++)
-            merged[b] |= o->ride[i * (size_t)TD_RIDE_BYTES_MAX + b];
+    for (uint32_t i = 0; i < c->children; i++) {
+        if (announces_own(o))
+            place(o, i, merged);
+        else
+            merge(o, i, merged);
+    }
     if (!ride_load(core, o, merged, ride_slice(o, 0), 1))
         return false;
     o->gather_next = g->slot_run[c->slot];
     o->gather_end = g->slot_run[c->slot + 1];
     return gather_runs(core, o);
+}
+
+/* gather_own makes the payload of the shares of the local ranks. */
+static bool gather_own(struct td_core *core, struct td_operation *o)
+{
+    const struct td_communicator *c = o->communicator;
+    struct td_compute *copy = ride_compute(core, o, TD_COMPUTE_STEP, TD_COPY);
+    if (!copy)
+        return false;
+    copy->step.from = td_slice_at(TD_SPACE_SOURCE, 0, 0, o->program.ride_bytes / c->group.size);
+    td_slice_loop(&copy->step.from, c->ranks, 0, 1);
+    copy->step.to = ride_slice(o, 0);
+    copy->step.to.run = td_ride_up(&o->program, c->slot);
+    copy->bytes = copy->cost_bytes = (uint64_t)copy->step.to.run;
+    return true;
 }
 
 /* fold combines the payload of all ranks below in the result's place: of the local ranks in rank
@@ -173,13 +221,14 @@ static bool fold(struct td_core *core, struct td_operation *o)
 {
     const struct td_communicator *c = o->communicator;
     struct td_compute *compute = NULL;
-    if (o->program.ride == TD_RIDE_GATHER)
+    if (announces_own(o) && !td_operation_at_root(o))
+        return gather_own(core, o);
+    if (td_ride_gathers(o->program.ride))
         return gather(core, o);
     if (o->program.ride == TD_RIDE_ROOT) {
         for (uint32_t i = 0; i < c->children; i++)
-            if (o->ride_bytes[i] == (uint32_t)o->program.ride_bytes)
-                return ride_load(core, o, o->ride + (size_t)i * TD_RIDE_BYTES_MAX, ride_slice(o, 0),
-                                 1);
+            if (o->ride[i].bytes == (uint32_t)o->program.ride_bytes)
+                return ride_load(core, o, o->ride[i].data, ride_slice(o, 0), 1);
         for (uint32_t i = 0; i < c->ranks; i++) {
             if (c->seat[i].rank != o->program.call.root)
                 continue;
@@ -191,7 +240,7 @@ static bool fold(struct td_core *core, struct td_operation *o)
         return true;
     }
     for (uint32_t i = 0; i < c->children; i++)
-        if (!ride_load(core, o, o->ride + (size_t)i * TD_RIDE_BYTES_MAX, ride_slice(o, i + 1), 1))
+        if (!ride_load(core, o, o->ride[i].data, ride_slice(o, i + 1), 1))
             return false;
     if (!(compute = ride_compute(core, o, TD_COMPUTE_STEP, TD_COMBINE)))
         return false;
@@ -208,23 +257,24 @@ static bool fold(struct td_core *core, struct td_operation *o)
 static uint32_t wrong_payload(const struct td_operation *o)
 {
     const struct td_communicator *c = o->communicator;
-    uint32_t bytes = (uint32_t)o->program.ride_bytes;
-    for (uint32_t i = 0; i < c->children; i++)
-        if (o->ride_bytes[i] != bytes && (o->ride_bytes[i] || o->program.ride != TD_RIDE_ROOT))
+    for (uint32_t i = 0; i < c->children; i++) {
+        int64_t bytes = td_ride_up(&o->program, td_group_slot(&c->group, c->child[i]));
+        if (o->ride[i].bytes != bytes && (o->ride[i].bytes || o->program.ride != TD_RIDE_ROOT))
             return c->child[i];
+    }
     return UINT32_MAX;
 }
 
 /* carries_up returns true if the announcement has a payload. */
 static bool carries_up(const struct td_operation *o)
 {
-    if (o->program.ride == TD_RIDE_COMBINE || o->program.ride == TD_RIDE_GATHER)
+    if (o->program.ride == TD_RIDE_COMBINE || td_ride_gathers(o->program.ride))
         return true;
     if (o->program.ride != TD_RIDE_ROOT)
         return false;
     const struct td_communicator *c = o->communicator;
     for (uint32_t i = 0; i < c->children; i++)
-        if (o->ride_bytes[i])
+        if (o->ride[i].bytes)
             return true;
     for (uint32_t i = 0; i < c->ranks; i++)
         if (c->seat[i].rank == o->program.call.root)
@@ -266,6 +316,16 @@ static bool refuse_counts(struct td_core *core, struct td_operation *o,
     return true;
 }
 
+/* load makes `bytes` of a slice of scratch memory the payload of a message. */
+static void load(const struct td_operation *o, struct td_action *a, struct td_slice from,
+                 int64_t bytes)
+{
+    a->u.tree.payload = from;
+    a->u.tree.payload_bytes = (uint32_t)bytes;
+    td_operation_view(o, &a->u.tree.view);
+    a->u.tree.view.ranks = 0; /* it is in scratch memory */
+}
+
 static void announce(struct td_core *core, struct td_operation *o)
 {
     const struct td_communicator *c = o->communicator;
@@ -305,7 +365,7 @@ static void announce(struct td_core *core, struct td_operation *o)
                                                             .silent_ns = o->silent_ns,
                                                             .survey = survey};
     if (carries_up(o) && !o->scratch_lacking)
-        td_admission_load(o, a);
+        load(o, a, ride_slice(o, 0), td_ride_up(&o->program, c->slot));
     td_session_seal(core, a);
     td_operation_transition(o, TD_OPERATION_ANNOUNCE);
 }
@@ -376,23 +436,32 @@ void td_admission_advance(struct td_core *core, struct td_operation *o)
         announce(core, o);
 }
 
-void td_admission_load(const struct td_operation *o, struct td_action *a)
+void td_admission_load_release(const struct td_operation *o, uint32_t child, struct td_action *a)
 {
-    a->u.tree.payload = ride_slice(o, 0);
-    a->u.tree.payload_bytes = (uint32_t)o->program.ride_bytes;
-    td_operation_view(o, &a->u.tree.view);
-    a->u.tree.view.ranks = 0; /* it is in scratch memory */
+    const struct td_group *g = &o->communicator->group;
+    uint32_t slot = td_group_slot(g, o->communicator->child[child]);
+    struct td_slice from = ride_slice(o, 0);
+    if (o->program.ride == TD_RIDE_BLOCKS) {
+        const struct td_run *run = &g->run[g->slot_run[slot]]; /* the slot's only one */
+        int64_t share = o->program.ride_bytes / g->size, block = share / g->size;
+        from.offset += run->first * block;
+        from.run = block;
+        td_slice_loop(&from, run->count, run->step * block, 0);
+        td_slice_loop(&from, g->size, share, 0);
+    }
+    load(o, a, from, td_ride_down(&o->program, slot));
 }
 
 bool td_admission_deliver(struct td_core *core, struct td_operation *o)
 {
     const struct td_communicator *c = o->communicator;
-    struct td_slice to = td_slice_at(TD_SPACE_DESTINATION, 0, 0, o->program.ride_bytes);
+    int64_t bytes = td_ride_down(&o->program, c->slot);
+    struct td_slice to = td_slice_at(TD_SPACE_DESTINATION, 0, 0, bytes), here = ride_slice(o, 0);
     bool stays = o->program.ride_stays;
     if (o->flood && o->program.ride == TD_RIDE_FLOOD)
         return ride_load(core, o, o->flood->all, ride_slice(o, 0), 1);
     if (!td_operation_at_root(o)) {
-        if (o->release_bytes != (uint32_t)o->program.ride_bytes) {
+        if (o->release_bytes != bytes) {
             td_stall_break(core, o, TD_ERR_PROTOCOL,
                            td_core_format(core,
                                           "node %u received a release with a result of the wrong "
@@ -400,7 +469,8 @@ bool td_admission_deliver(struct td_core *core, struct td_operation *o)
                                           core->node));
             return true;
         }
-        return ride_load(core, o, o->release, ride_slice(o, 0), 1) &&
+        here.run = bytes;
+        return ride_load(core, o, o->release, here, 1) &&
                (stays || ride_load(core, o, o->release, to, c->ranks));
     }
     if (stays)

@@ -14,8 +14,9 @@ bool td_admission_complete(struct td_core *core, struct td_operation *o);
 void td_admission_advance(struct td_core *core, struct td_operation *o);
 /* td_admission_rides returns true if a payload travels with announcement and release. */
 bool td_admission_rides(const struct td_operation *o);
-/* td_admission_load makes the combined payload that of a message. */
-void td_admission_load(const struct td_operation *o, struct td_action *action);
+/* td_admission_load_release makes the result the payload of the release of a child. */
+void td_admission_load_release(const struct td_operation *o, uint32_t child,
+                               struct td_action *action);
 /* td_admission_deliver starts the copy of the released payload to the destinations. It returns
  * false if there is no in-flight record for that. */
 bool td_admission_deliver(struct td_core *core, struct td_operation *o);

@@ -37,6 +37,23 @@ static void learn(struct td_core *core, struct td_operation *o, const struct td_
         o->known[i] |= arrived->bits[i];
 }
 
+/* keep_ride keeps the payload of a child's announcement in the place of its earlier one. It returns
+ * false if memory runs out. */
+static bool keep_ride(struct td_core *core, struct td_child_payload *ride,
+                      const struct td_message_payload *payload)
+{
+    if (ride->bytes != payload->bytes) {
+        td_core_free(core, ride->data);
+        *ride = (struct td_child_payload){0};
+        if (payload->bytes && !(ride->data = td_arena_alloc(core->arena, payload->bytes)))
+            return false;
+        ride->bytes = payload->bytes;
+    }
+    if (ride->bytes)
+        memcpy(ride->data, payload->data, ride->bytes);
+    return true;
+}
+
 /* handle_arrive handles ARRIVE and REPORT. */
 static void handle_arrive(struct td_core *core, struct td_operation *o, uint32_t from,
                           const struct td_message *m)
@@ -66,20 +83,13 @@ static void handle_arrive(struct td_core *core, struct td_operation *o, uint32_t
         o->spare_at = core->now + ((uint64_t)core->settings.progress_timeout_ns << doublings);
         td_core_alarm(core, o->spare_at);
     }
-    if (payload->bytes) {
-        if (!o->ride)
-            o->ride =
-                td_arena_alloc(core->arena, (size_t)o->communicator->children * TD_RIDE_BYTES_MAX);
-        if (!o->ride || payload->bytes > TD_RIDE_BYTES_MAX) {
-            td_operation_appeal(
-                core, o, TD_ERR_NO_MEMORY,
-                td_core_format(core, "node %u has no memory for %s: raise [limits] memory",
-                               core->node, td_operation_describe(core, o)));
-            return;
-        }
-        memcpy(o->ride + (size_t)child * TD_RIDE_BYTES_MAX, payload->data, payload->bytes);
+    if (!keep_ride(core, &o->ride[child], payload)) {
+        td_operation_appeal(core, o, TD_ERR_NO_MEMORY,
+                            td_core_format(core,
+                                           "node %u has no memory for %s: raise [limits] memory",
+                                           core->node, td_operation_describe(core, o)));
+        return;
     }
-    o->ride_bytes[child] = payload->bytes;
     if (!o->survey_complete)
         td_survey_merge(&o->survey, &arrive->survey);
     td_arrival_witness(core, o, &arrive->least);

@@ -72,7 +72,8 @@ static void release_record(struct td_core *core, struct td_operation *o)
     td_core_free(core, o->arrival);
     td_core_free(core, o->source);
     td_core_free(core, o->destination);
-    td_core_free(core, o->ride);
+    for (uint32_t i = 0; i < o->communicator->children; i++)
+        td_core_free(core, o->ride[i].data);
     td_core_free(core, o->release);
     td_core_free(core, o->known);
     drop_text(core, o, o->appeal_text);
@@ -493,7 +494,7 @@ static void notify_children(struct td_core *core, struct td_operation *o)
                                             .silent_node = o->silent_node,
                                             .silent_ns = o->silent_node ? o->silent_ns : 0};
         if (good && td_admission_rides(o))
-            td_admission_load(o, a);
+            td_admission_load_release(o, i, a);
         td_session_seal(core, a);
     }
 }

@@ -29,6 +29,12 @@ struct td_arrival {
     struct td_call call;
 };
 
+/* struct td_child_payload: the payload of a child's announcement. */
+struct td_child_payload {
+    uint8_t *data; /* NULL: none */
+    uint32_t bytes;
+};
+
 struct td_operation {
     struct td_task task;
     struct td_communicator *communicator;
@@ -74,8 +80,7 @@ struct td_operation {
     td_time ask_at;       /* at the root: when it asks all nodes for vetoes again */
 
     /* the payload that travels with the announcement and the release */
-    uint8_t *ride; /* [children][TD_RIDE_BYTES_MAX], as received */
-    uint32_t ride_bytes[TD_TREE_CHILDREN_MAX];
+    struct td_child_payload ride[TD_TREE_CHILDREN_MAX]; /* of each child */
     uint32_t gather_next, gather_end; /* runs of local ranks whose shares are still to be copied */
     uint8_t *release;                 /* payload of the release */
     uint32_t release_bytes;

@@ -12,8 +12,10 @@
 #include "endpoint.h"
 
 enum {
-    STAGING_BYTES = 16384, /* headers, short payloads and tree messages are read together */
+    STAGING_BYTES = 32768, /* headers, short payloads and tree messages are read together */
 };
+_Static_assert((int)TD_TREE_MESSAGE_MAX + 4 + (int)TD_SEAL_TAG <= (int)STAGING_BYTES,
+               "a tree message is read whole");
 
 /* struct td_pending: tree messages that are not written yet. */
 struct td_pending {

@@ -69,9 +69,9 @@ void td_peers_send_tree(struct td_peers *peers, const struct td_action *a)
     uint32_t via = a->u.tree.via;
     struct td_peer *p = via == UINT32_MAX ? NULL : &peers->peer[via];
     struct td_message m = a->u.tree.message;
-    uint8_t bytes[SESSION_BYTES + TD_TREE_MESSAGE_MAX], payload[TD_RIDE_BYTES_MAX];
+    uint8_t bytes[SESSION_BYTES + TD_TREE_MESSAGE_MAX], payload[TD_LONG_RIDE_BYTES_MAX];
     uint32_t carried = a->u.tree.payload_bytes;
-    if (carried > 0 && carried <= TD_RIDE_BYTES_MAX) {
+    if (carried > 0 && carried <= TD_LONG_RIDE_BYTES_MAX) {
         uint8_t *room[2 * TD_NODE_RANKS_MAX];
         struct td_bases bases;
         td_regions_bases(peers->loop->regions, &a->u.tree.view, room, &bases);
