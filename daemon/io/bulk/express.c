@@ -12,7 +12,7 @@ enum {
     LENGTH = 4,
     ROOM_FIRST = 4096,
     FULL_BYTES = 1 << 20,   /* messages of others are dropped */
-    PENDING_MAX = 16 << 20, /* more than the core keeps unacknowledged for a node */
+    PENDING_MAX = 64 << 20, /* more than the core keeps unacknowledged for a node */
 };
 
 static size_t head_bytes(const struct td_channel *c)
