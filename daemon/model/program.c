@@ -19,8 +19,7 @@ static int64_t shares_of(const struct td_program *p, uint32_t slot)
 
 int64_t td_ride_up(const struct td_program *p, uint32_t slot)
 {
-    bool own = p->ride == TD_RIDE_SHARES || p->ride == TD_RIDE_BLOCKS;
-    return own ? shares_of(p, slot) : p->ride_bytes;
+    return td_ride_is_own(p->ride) ? shares_of(p, slot) : p->ride_bytes;
 }
 
 int64_t td_ride_down(const struct td_program *p, uint32_t slot)

@@ -361,10 +361,15 @@ uint32_t td_ring_along(const struct td_ring *ring, uint32_t slot, uint32_t sign,
 uint32_t td_ring_block(const struct td_program *p, uint32_t ring);
 /* td_program_ride returns the place of the combined payload in scratch memory. */
 int64_t td_program_ride(const struct td_program *p);
+/* td_ride_is_own returns true if a node announces the shares of its own ranks only. */
+static inline bool td_ride_is_own(enum td_ride ride)
+{
+    return ride == TD_RIDE_SHARES || ride == TD_RIDE_BLOCKS;
+}
 /* td_ride_gathers returns true if the ranks' shares travel separately. */
 static inline bool td_ride_gathers(enum td_ride ride)
 {
-    return ride == TD_RIDE_GATHER || ride == TD_RIDE_SHARES || ride == TD_RIDE_BLOCKS;
+    return ride == TD_RIDE_GATHER || td_ride_is_own(ride);
 }
 /* td_ride_up returns the bytes of the payload that a slot announces, if it has one, and
  * td_ride_down those that it receives with the release. */

@@ -23,9 +23,10 @@ ProtobufCBinaryData td_wire_put_payload(const struct td_message_payload *payload
     return (ProtobufCBinaryData){payload->bytes, (uint8_t *)(uintptr_t)payload->data};
 }
 
-bool td_wire_get_payload(const ProtobufCBinaryData *bytes, struct td_message_payload *payload)
+bool td_wire_get_payload(const ProtobufCBinaryData *bytes, size_t limit,
+                         struct td_message_payload *payload)
 {
-    if (bytes->len > TD_LONG_RIDE_BYTES_MAX)
+    if (bytes->len > limit)
         return false;
     *payload = (struct td_message_payload){bytes->data, (uint32_t)bytes->len};
     return true;

@@ -12,7 +12,8 @@
 ProtobufCBinaryData td_wire_put_bitmap(const struct td_bitmap *bitmap);
 bool td_wire_get_bitmap(const ProtobufCBinaryData *bytes, size_t limit, struct td_bitmap *bitmap);
 ProtobufCBinaryData td_wire_put_payload(const struct td_message_payload *payload);
-bool td_wire_get_payload(const ProtobufCBinaryData *bytes, struct td_message_payload *payload);
+bool td_wire_get_payload(const ProtobufCBinaryData *bytes, size_t limit,
+                         struct td_message_payload *payload);
 /* td_wire_put_terms sets *values and returns their number; it copies nothing. */
 size_t td_wire_put_terms(const struct td_term_list *list, uint64_t **values);
 bool td_wire_get_terms(const uint64_t *values, size_t count, struct td_term_list *list);

@@ -26,7 +26,7 @@ bool td_wire_get_arrive(const Torus__Peer__Arrive *m, struct td_message_arrive *
     td_wire_get_survey(m->survey, &f->survey);
     return td_wire_get_witness(m->least, &f->least) &&
            td_wire_get_witness(m->greatest, &f->greatest) &&
-           td_wire_get_payload(&m->payload, &f->payload);
+           td_wire_get_payload(&m->payload, TD_LONG_RIDE_BYTES_MAX, &f->payload);
 }
 
 void td_wire_put_report(const struct td_message_report *f, struct td_wire_form *form)
@@ -54,7 +54,7 @@ bool td_wire_get_release(const Torus__Peer__Release *m, struct td_message_releas
     f->last = m->last;
     f->silent_node = m->silent_node;
     f->silent_ns = m->silent_ns;
-    return td_wire_get_payload(&m->payload, &f->payload);
+    return td_wire_get_payload(&m->payload, TD_LONG_RIDE_BYTES_MAX, &f->payload);
 }
 
 void td_wire_put_verdict(const struct td_message_verdict *f, struct td_wire_form *form)
@@ -148,7 +148,7 @@ bool td_wire_get_flood(const Torus__Peer__Flood *m, struct td_message_flood *f)
     f->silent_node = m->silent_node;
     f->silent_ns = m->silent_ns;
     return td_wire_get_witness(m->witness, &f->witness) &&
-           td_wire_get_payload(&m->payload, &f->payload);
+           td_wire_get_payload(&m->payload, TD_RIDE_BYTES_MAX, &f->payload);
 }
 
 void td_wire_put_sync(const struct td_message_sync *f, struct td_wire_form *form)
@@ -195,5 +195,5 @@ bool td_wire_get_carry(const Torus__Peer__Carry *m, struct td_message_carry *f)
     f->family = m->family;
     f->index = m->index;
     f->offset = m->offset;
-    return td_wire_get_payload(&m->payload, &f->payload);
+    return td_wire_get_payload(&m->payload, TD_RIDE_BYTES_MAX, &f->payload);
 }

@@ -161,32 +161,40 @@ static struct symbolic_case make_long(enum td_kind kind, uint64_t count)
     return c;
 }
 
-/* long_rides: of a call with blocks of ranks, a message has those of all ranks, but in an
- * all-to-all those of the ranks of a node, if each node has one run of ranks. */
+/* parts_of returns the number of elements in the longest message of the gate, for blocks of one: a
+ * message has those of all ranks, but in an all-to-all those of the ranks of a node, if the ranks
+ * of each node are one progression. */
+static uint64_t parts_of(const struct shape *s, enum td_kind kind)
+{
+    uint32_t count[3 * NODES_MAX] = {0}, last[3 * NODES_MAX] = {0}, step[3 * NODES_MAX] = {0};
+    uint64_t most = 0;
+    if (kind != TD_KIND_ALLTOALL)
+        return s->size;
+    for (uint32_t r = 0; r < s->size; r++) {
+        uint32_t node = s->rank_node[r];
+        if (count[node] > 1 && r - last[node] != step[node])
+            return (uint64_t)s->size * s->size;
+        step[node] = r - last[node];
+        last[node] = r;
+        count[node]++;
+        most = count[node] > most ? count[node] : most;
+    }
+    return most * s->size;
+}
+
 static void long_rides(const struct shape *s)
 {
-    static const enum td_kind vectors[] = {TD_KIND_BROADCAST, TD_KIND_ALLREDUCE, TD_KIND_REDUCE};
-    static const enum td_kind blocks[] = {TD_KIND_SCAN,      TD_KIND_EXSCAN,        TD_KIND_GATHER,
-                                          TD_KIND_ALLGATHER, TD_KIND_SCATTER,       TD_KIND_PREFIX,
-                                          TD_KIND_ALLTOALL,  TD_KIND_REDUCE_SCATTER};
+    static const enum td_kind kinds[] = {TD_KIND_BROADCAST, TD_KIND_ALLREDUCE,     TD_KIND_REDUCE,
+                                         TD_KIND_SCAN,      TD_KIND_EXSCAN,        TD_KIND_GATHER,
+                                         TD_KIND_ALLGATHER, TD_KIND_SCATTER,       TD_KIND_PREFIX,
+                                         TD_KIND_ALLTOALL,  TD_KIND_REDUCE_SCATTER};
     uint64_t elements = TD_LONG_RIDE_BYTES_MAX / sizeof(int32_t);
     struct symbolic_stats stats;
-    for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         for (uint64_t more = 0; more < 2; more++) {
-            check(s, make_long(vectors[i], elements + more), &stats);
+            uint64_t parts = i < 3 ? 1 : parts_of(s, kinds[i]);
+            check(s, make_long(kinds[i], elements / parts + more), &stats);
             assert_int_equal(stats.rides, s->nodes > 1 && !more);
-        }
-    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
-        for (uint64_t more = 0; more < 2; more++) {
-            bool apart = blocks[i] == TD_KIND_ALLTOALL && s->placement != RANDOM;
-            uint64_t most = (s->size + s->nodes - 1) / s->nodes;
-            uint64_t parts = apart ? s->size * most : s->size;
-            if (blocks[i] == TD_KIND_ALLTOALL && !apart)
-                parts =
-                    (uint64_t)s->size * s->size; /* unless the random runs happen to be one each */
-            check(s, make_long(blocks[i], elements / parts + more), &stats);
-            if (s->placement != RANDOM && (s->placement != UNEVEN || !apart))
-                assert_int_equal(stats.rides, s->nodes > 1 && !more);
         }
 }
 

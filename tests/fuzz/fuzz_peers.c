@@ -145,8 +145,7 @@ static void fill(struct scene *s, struct td_message *m, const struct field *f)
         *(struct td_bitmap *)at = some_bitmap(d, f->limit);
         return;
     case FIELD_PAYLOAD:
-        bytes =
-            decide_below(d, 4) ? 8 * decide_below(d, 9) : decide_below(d, TD_LONG_RIDE_BYTES_MAX);
+        bytes = decide_below(d, 4) ? 8 * decide_below(d, 9) : decide_below(d, (uint32_t)f->limit);
         *(struct td_message_payload *)at = (struct td_message_payload){payload, bytes};
         return;
     case FIELD_WITNESS:

@@ -35,7 +35,7 @@
 #define FAILURE(kind, field) LIMITED(kind, field, FIELD_FAILURE, 0)
 #define ENDING(kind, field) LIMITED(kind, field, FIELD_ENDING, 0)
 #define BITMAP(kind, field, limit) LIMITED(kind, field, FIELD_BITMAP, limit)
-#define PAYLOAD(kind, field) LIMITED(kind, field, FIELD_PAYLOAD, TD_LONG_RIDE_BYTES_MAX)
+#define PAYLOAD(kind, limit) LIMITED(kind, payload, FIELD_PAYLOAD, limit)
 /* A count of runs and the pointer to them are one field. */
 /* A list of terms is a field of proto/peer.proto with the name of the list. */
 #define TERMS(name, place)                                                                         \
@@ -80,10 +80,13 @@ static const struct field of_members[] = {
     F(members, uid),   NAME(members, name), F(members, size),  F(members, is_last_piece),
     F(members, minor), F(members, epoch),   RUNS(members, run)};
 static const struct field of_arrive[] = {
-    F(arrive, least), F(arrive, greatest),    F(arrive, no_room),   F(arrive, survey),
-    F(arrive, last),  F(arrive, silent_node), F(arrive, silent_ns), PAYLOAD(arrive, payload)};
+    F(arrive, least),     F(arrive, greatest),
+    F(arrive, no_room),   F(arrive, survey),
+    F(arrive, last),      F(arrive, silent_node),
+    F(arrive, silent_ns), PAYLOAD(arrive, TD_LONG_RIDE_BYTES_MAX)};
 static const struct field of_release[] = {F(release, last), F(release, silent_node),
-                                          F(release, silent_ns), PAYLOAD(release, payload)};
+                                          F(release, silent_ns),
+                                          PAYLOAD(release, TD_LONG_RIDE_BYTES_MAX)};
 static const struct field of_waiting[] = {BITMAP(waiting, arrived, TD_BITMAP_BYTES_MAX),
                                           F(waiting, reply_requested)};
 static const struct field of_appeal[] = {FAILURE(appeal, error), TEXT(appeal, text),
@@ -101,7 +104,7 @@ static const struct field of_parting[] = {F(parting, step), F(parting, round), F
 static const struct field of_sync[] = {F(sync, family), F(sync, round), F(sync, step_index)};
 static const struct field of_delivered[] = {F(delivered, ticket)};
 static const struct field of_carry[] = {F(carry, ticket), F(carry, family), F(carry, index),
-                                        F(carry, offset), PAYLOAD(carry, payload)};
+                                        F(carry, offset), PAYLOAD(carry, TD_RIDE_BYTES_MAX)};
 static const struct field of_resume[] = {F(resume, packets_received),
                                          F(resume, reply_requested),
                                          F(resume, incarnation),
@@ -118,7 +121,7 @@ static const struct field of_end_calls[] = {
 static const struct field of_goodbye[] = {F(goodbye, incarnation)};
 static const struct field of_flood[] = {
     F(flood, ring), F(flood, is_backward), F(flood, hops),      F(flood, witness),
-    F(flood, last), F(flood, silent_node), F(flood, silent_ns), PAYLOAD(flood, payload)};
+    F(flood, last), F(flood, silent_node), F(flood, silent_ns), PAYLOAD(flood, TD_RIDE_BYTES_MAX)};
 static const struct field of_shrink_ask[] = {
     F(shrink_ask, shrink), F(shrink_ask, view), BITMAP(shrink_ask, lost, TD_BITMAP_BYTES_MAX),
     F(shrink_ask, is_last_call), F(shrink_ask, gave_up_receiver)};

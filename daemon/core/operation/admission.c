@@ -151,12 +151,6 @@ static bool gather_runs(struct td_core *core, struct td_operation *o)
     return true;
 }
 
-/* announces_own returns true if each node announces the shares of its own ranks only. */
-static bool announces_own(const struct td_operation *o)
-{
-    return o->program.ride == TD_RIDE_SHARES || o->program.ride == TD_RIDE_BLOCKS;
-}
-
 /* place puts the shares of a child's ranks in their places. */
 static void place(const struct td_operation *o, uint32_t child, uint8_t *all)
 {
@@ -188,7 +182,7 @@ static bool gather(struct td_core *core, struct td_operation *o)
         return false;
     memset(merged, 0, bytes);
     for (uint32_t i = 0; i < c->children; i++) {
-        if (announces_own(o))
+        if (td_ride_is_own(o->program.ride))
             place(o, i, merged);
         else
             merge(o, i, merged);
@@ -221,7 +215,7 @@ static bool fold(struct td_core *core, struct td_operation *o)
 {
     const struct td_communicator *c = o->communicator;
     struct td_compute *compute = NULL;
-    if (announces_own(o) && !td_operation_at_root(o))
+    if (td_ride_is_own(o->program.ride) && !td_operation_at_root(o))
         return gather_own(core, o);
     if (td_ride_gathers(o->program.ride))
         return gather(core, o);
