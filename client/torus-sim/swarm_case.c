@@ -84,6 +84,7 @@ void swarm_draw(struct swarm_case *c, uint64_t seed)
     static const char *const shapes[] = {"1",  "2",    "3",     "4",   "2x2", "2x3", "3x3",  "5",
                                          "4m", "3x3m", "2x2x2", "2x4", "4x4", "2",   "3mx2", "2x2"};
     static const uint32_t packets[] = {1024, 4096, 65536}, credits[] = {2, 4, 16};
+    static const uint32_t carried[] = {0, 3000, TD_LONG_RIDE_BYTES_MAX};
     static const td_time delays[] = {1, 1000, 30000, MS};
     static const td_time pauses[] = {2000, 50000, MS, 20 * MS, 200 * MS};
     uint64_t s = seed * 0x9e3779b97f4a7c15u + 1;
@@ -103,6 +104,7 @@ void swarm_draw(struct swarm_case *c, uint64_t seed)
     c->workload = td_hash_next(&s);
     draw_faults(c, &s);
     c->groups_max = below(&s, 6) ? 0 : 4 + (uint32_t)below(&s, 20);
+    c->carry_bytes = carried[below(&s, 3)];
 }
 
 void swarm_options(const struct swarm_case *c, struct td_sim_options *o)
@@ -115,6 +117,7 @@ void swarm_options(const struct swarm_case *c, struct td_sim_options *o)
         o->settings.tuning.relay_bytes = 1 << 16; /* else long calls do not fit */
     o->settings.packet_bytes = c->packet_bytes;
     o->settings.link_credits = c->credits;
+    o->settings.carry_bytes = c->carry_bytes;
     o->settings.tuning.fabric = c->routed ? TD_FABRIC_ROUTED : TD_FABRIC_DIRECT;
     o->settings.tuning.flood = c->flood;
     o->settings.heartbeat_ns = 100 * (int64_t)MS;

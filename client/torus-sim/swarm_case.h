@@ -51,7 +51,7 @@ struct swarm_case {
     uint64_t seed, workload; /* workload: the seed of what the processes do */
     char shape[16];
     bool routed, flood;
-    uint32_t express_permille, packet_bytes, credits, ranks, steps, groups;
+    uint32_t express_permille, packet_bytes, credits, carry_bytes, ranks, steps, groups;
     uint64_t half_bytes, scratch_bytes;                   /* half of a process's region */
     uint32_t groups_max;                                  /* of a node, with joins; 0: enough */
     td_time latency_ns, compute_ns, request_ns, pause_ns; /* the greatest; pause: of a step */

@@ -27,6 +27,7 @@ enum {
     TD_MINOR_GOODBYE = 6,         /* GOODBYE */
     TD_MINOR_CARRY = 6,           /* CARRY */
     TD_MINOR_LONG_RIDES = 9,      /* payloads of more than TD_RIDE_BYTES_MAX, SHARES and BLOCKS */
+    TD_MINOR_CARRY_SHORT = 10,    /* CARRY on the direct fabric, of TD_LONG_RIDE_BYTES_MAX */
 };
 
 /* ---- daemon > daemon, tree messages ---- */
@@ -530,7 +531,8 @@ static inline void td_message_load(struct td_message *m, const uint8_t *data, ui
 /* td_message_is_frequent returns true for the messages that short operations consist of. */
 static inline bool td_message_is_frequent(enum td_message_kind kind)
 {
-    return kind == TD_MESSAGE_ARRIVE || kind == TD_MESSAGE_RELEASE || kind == TD_MESSAGE_FLOOD;
+    return kind == TD_MESSAGE_ARRIVE || kind == TD_MESSAGE_RELEASE || kind == TD_MESSAGE_FLOOD ||
+           kind == TD_MESSAGE_CARRY;
 }
 
 /* ---- daemon > daemon, bulk ---- */

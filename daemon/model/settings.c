@@ -27,6 +27,7 @@ void td_settings_default(struct td_settings *s)
         .unread_bytes_max = (uint64_t)64 << 20,
         .packet_bytes = TD_PACKET_BYTES_MAX,
         .link_credits = 16,
+        .carry_bytes = TD_LONG_RIDE_BYTES_MAX,
         .join_timeout_ns = 300 * (int64_t)1000000000,
         .arrival_timeout_ns = -1,
         .progress_timeout_ns = 30 * (int64_t)1000000000,

@@ -47,6 +47,7 @@ struct td_settings {
     uint64_t unread_bytes_max;  /* of replies that clients have not read */
     uint32_t packet_bytes;      /* payload of a data packet */
     uint32_t link_credits;      /* direct fabric: packets in flight on a link */
+    uint32_t carry_bytes; /* direct fabric: longest message without packets (core/net/carry.h) */
     int64_t join_timeout_ns;
     int64_t arrival_timeout_ns; /* -1: none */
     int64_t progress_timeout_ns;

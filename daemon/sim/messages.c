@@ -114,6 +114,8 @@ void messages_send(struct td_sim *sim, uint32_t node, const struct td_action *a)
                     carried, payload);
     if (carried > 0)
         td_message_load(&m, payload, carried);
+    if (a->u.tree.handle)
+        cores_complete(sim, TD_EVENT_SENT, a->u.tree.handle);
     size_t size = td_wire_encode_message(&m, bytes, sizeof bytes);
     assert(size > 0); /* 0: longer than TD_TREE_MESSAGE_MAX */
     trace_line(sim, node, '<', "message of kind %d to %u, %zu bytes", (int)m.kind, to, size);

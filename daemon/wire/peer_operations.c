@@ -195,5 +195,5 @@ bool td_wire_get_carry(const Torus__Peer__Carry *m, struct td_message_carry *f)
     f->family = m->family;
     f->index = m->index;
     f->offset = m->offset;
-    return td_wire_get_payload(&m->payload, TD_RIDE_BYTES_MAX, &f->payload);
+    return td_wire_get_payload(&m->payload, TD_LONG_RIDE_BYTES_MAX, &f->payload);
 }

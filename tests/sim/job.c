@@ -53,11 +53,13 @@ static bool two_paths; /* of the latest world: tree messages take two paths */
 struct td_sim *job_world(const char *shape, uint64_t seed, void (*change)(struct td_sim_options *))
 {
     static const uint32_t packets[] = {1024, 4096, 65536}, credits[] = {2, 4, 16};
+    static const uint32_t carried[] = {0, 3000, TD_LONG_RIDE_BYTES_MAX};
     static const td_time delays[] = {1, 1000, 30000, 1000000};
     struct td_sim_options o;
     td_sim_options_default(&o, shape, seed);
     o.settings.packet_bytes = packets[seed % 3];
     o.settings.link_credits = credits[seed / 3 % 3];
+    o.settings.carry_bytes = carried[seed / 5 % 3];
     o.settings.tuning.fabric = seed % 2 ? TD_FABRIC_ROUTED : TD_FABRIC_DIRECT;
     o.settings.tuning.flood = seed * 2654435761u >> 7 & 1;
     o.express_permille = seed / 2 % 3 == 1 ? 500 : 0;

@@ -104,7 +104,7 @@ static const struct field of_parting[] = {F(parting, step), F(parting, round), F
 static const struct field of_sync[] = {F(sync, family), F(sync, round), F(sync, step_index)};
 static const struct field of_delivered[] = {F(delivered, ticket)};
 static const struct field of_carry[] = {F(carry, ticket), F(carry, family), F(carry, index),
-                                        F(carry, offset), PAYLOAD(carry, TD_RIDE_BYTES_MAX)};
+                                        F(carry, offset), PAYLOAD(carry, TD_LONG_RIDE_BYTES_MAX)};
 static const struct field of_resume[] = {F(resume, packets_received),
                                          F(resume, reply_requested),
                                          F(resume, incarnation),

@@ -26,7 +26,7 @@ struct td_sender {
     struct td_task *task;      /* queued when there is room again */
     struct td_sender *next;    /* of the senders that wait for room */
     bool backlogged;           /* on that list */
-    bool may_carry;            /* all daemons of the group understand CARRY */
+    uint32_t minor;            /* of the group: what all its daemons understand */
     uint64_t families_blocked; /* bitmap of the families that wait for packets to move */
     uint32_t queue_blocked;    /* the full queue, if one family waits */
 };
@@ -44,7 +44,7 @@ struct td_transfer {
     uint32_t ticket;        /* routed: this node's name of the message */
     bool abandoned;         /* its operation has ended and does not wait for it */
     bool delivered;         /* routed: the destination has acknowledged all of it */
-    bool carried;           /* routed: no packets, but messages carry it (fabric_routed_carry.h) */
+    bool carried;           /* no packets, but messages carry it (carry.h) */
     uint32_t peer_family;   /* of the RECV step, at the destination */
     uint64_t peer_index;
     struct td_slice from;

@@ -2,9 +2,11 @@
 /* The direct fabric: each message waits in the queue of the link to its destination. The jobs take
  * turns of a packet there, before a packet gets its number; the messages of one job follow each
  * other. At most `link_credits` packets of a link are not freed by the far end. A message is
- * delivered when all of its packets are settled. */
+ * delivered when all of its packets are settled. A short one is carried (carry.h), and delivered
+ * when it is sent: its packets would not be, before a packet of its own had acknowledged them. */
 #include <assert.h>
 
+#include "carry.h"
 #include "fabric.h"
 
 static bool init(struct td_core *core)
@@ -69,6 +71,8 @@ static bool send(struct td_core *core, struct td_sender *sender, unsigned family
                               .peer_family = step->peer_family,
                               .peer_index = step->peer_index,
                               .bytes = (uint64_t)td_step_bytes(step)};
+    t->carried =
+        sender->minor >= TD_MINOR_CARRY_SHORT && t->bytes > 0 && t->bytes <= core->settings.carry_bytes;
     td_shares_add(&link->lane->queue, &t->turn, sender->job);
     td_core_queue(core, &link->task);
     return true;
@@ -187,6 +191,28 @@ static bool send_packet(struct td_core *core, struct td_link *link)
     return true;
 }
 
+/* carry sends the message whose turn it is in a CARRY; false if there is no inflight record. */
+static bool carry(struct td_core *core, struct td_link *link)
+{
+    struct td_transfer *t = (struct td_transfer *)link->lane->queue.first;
+    if (!td_carry_part(core, t, TD_LONG_RIDE_BYTES_MAX))
+        return false;
+    link->lane->bytes += t->bytes;
+    td_shares_served(&link->lane->queue, t->bytes, true);
+    finish(core, t);
+    return true;
+}
+
+/* has_credit returns true if the message whose turn it is may send. If it waits for
+ * acknowledgements, they queue the link. */
+static bool has_credit(const struct td_core *core, struct td_link *link)
+{
+    const struct td_lane *lane = link->lane;
+    const struct td_transfer *t = (const struct td_transfer *)lane->queue.first;
+    link->owed = t->carried && !td_carry_has_room(link);
+    return t->carried ? !link->owed : lane->sent - lane->freed_there < core->settings.link_credits;
+}
+
 /* counts_due returns true if freed counts should travel now: when a quarter of the credits is not
  * reported, or when all that was received is freed, because the far end may wait for just that. */
 static bool counts_due(const struct td_core *core, const struct td_link *link)
@@ -207,10 +233,11 @@ static bool transmit(struct td_core *core, struct td_link *link)
         td_link_want(core, link);
         return true; /* continues when the link opens */
     }
-    while (lane->queue.first && lane->sent - lane->freed_there < core->settings.link_credits) {
+    while (lane->queue.first && has_credit(core, link)) {
+        bool carried = ((struct td_transfer *)lane->queue.first)->carried;
         if (!td_core_room(core))
             return false;
-        if (!send_packet(core, link))
+        if (!(carried ? carry(core, link) : send_packet(core, link)))
             return true; /* no inflight record: the next one that settles queues the link again */
     }
     if (counts_due(core, link)) {
@@ -255,8 +282,8 @@ static uint32_t origin(const struct td_core *core, uint32_t node, const struct t
 static void unpacked(struct td_core *core, const struct td_inflight *f)
 {
     struct td_link *link = &core->link[f->node];
-    if (link->session_in != f->session)
-        return;
+    if (link->session_in != f->session || f->channel == TD_CHANNELS)
+        return; /* of another session, or carried */
     link->lane->freed++;
     td_core_queue(core, &link->task);
 }
@@ -361,7 +388,7 @@ const struct td_fabric td_fabric_direct = {
     .unpacked = unpacked,
     .received = received,
     .delivered = delivered,
-    .carried = neighbour_message,
+    .carried = td_carry_take,
     .neighbour_lost = neighbour_message,
     .link_open = no_link_event,
     .link_lost = no_link_event,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fabric_routed.h"
+#include "carry.h"
 #include "fabric_routed_carry.h"
 #include "fabric_routed_control.h"
 #include "fabric_routed_links.h"
@@ -271,7 +272,7 @@ static bool carry(struct td_core *core, struct td_sender *sender, unsigned famil
                   const struct td_step *step, uint32_t lost)
 {
     bool given_up = td_link_is_given_up(&core->link[step->peer]);
-    if (given_up || !sender->may_carry) {
+    if (given_up || sender->minor < TD_MINOR_CARRY) {
         td_routed_fail(core, sender->operation, given_up ? step->peer : lost);
         return false;
     }
@@ -287,7 +288,7 @@ static bool send(struct td_core *core, struct td_sender *sender, unsigned family
                  const struct td_step *step)
 {
     struct td_routed *routed = core->routed;
-    uint32_t lost = td_routed_lost_on_way(core, step->peer, sender->may_carry);
+    uint32_t lost = td_routed_lost_on_way(core, step->peer, sender->minor >= TD_MINOR_CARRY);
     if (lost != UINT32_MAX)
         return carry(core, sender, family, index, step, lost);
     uint32_t place = routed->tickets_free;
@@ -558,7 +559,7 @@ const struct td_fabric td_fabric_routed = {
     .unpacked = unpacked,
     .received = td_routed_received,
     .delivered = delivered,
-    .carried = td_routed_carried,
+    .carried = td_carry_take,
     .neighbour_lost = td_routed_neighbour_lost,
     .link_open = td_routed_link_open,
     .link_lost = td_routed_link_lost,

@@ -53,7 +53,8 @@ bool td_inflight_computes(const struct td_core *core, const struct td_operation 
 {
     for (uint32_t i = 0; i < core->inflights_used; i++) {
         const struct td_inflight *f = &core->inflight[i];
-        if (f->live && f->operation == operation && f->kind != TD_INFLIGHT_PACKET)
+        if (f->live && f->operation == operation && f->kind != TD_INFLIGHT_PACKET &&
+            f->kind != TD_INFLIGHT_CARRY)
             return true;
     }
     return false;

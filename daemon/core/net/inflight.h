@@ -2,8 +2,8 @@
 /* inflight: two pools of records.
  *
  * An *inflight* record stands for work that the driver does for the core: a computation, or a
- * packet of this node that the driver reads from an application's memory. The handle in an action
- * names the record, and so does the driver's answer.
+ * packet or a CARRY of this node that the driver reads from an application's memory. The handle in
+ * an action names the record, and so does the driver's answer.
  *
  * A *held packet* is a packet header that this node keeps: of a packet in an input channel of the
  * routed fabric, or of a packet sent on a link until the far end acknowledges it. Its payload is a
@@ -21,6 +21,7 @@ enum td_inflight_kind {
     TD_INFLIGHT_UNPACK, /* part of a RECV step, from a packet */
     TD_INFLIGHT_RIDE,   /* payload of the gate */
     TD_INFLIGHT_PACKET, /* a packet of this node that is being sent or is not acknowledged */
+    TD_INFLIGHT_CARRY,  /* a CARRY that the driver has not encoded yet */
 };
 
 struct td_inflight {
@@ -28,7 +29,7 @@ struct td_inflight {
     struct td_operation *operation;
     struct td_transfer *transfer; /* PACKET */
     uint32_t generation;
-    uint32_t node;    /* UNPACK: the origin; PACKET: the far end of the link */
+    uint32_t node;    /* UNPACK: the origin; PACKET, CARRY: the far end of the link */
     uint32_t session; /* UNPACK: incoming session of the link that brought the packet */
     uint32_t readers; /* PACKET: actions that read the payload and are not answered by SENT */
     uint32_t buffer;  /* UNPACK */

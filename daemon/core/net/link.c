@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <stddef.h>
 
+#include "carry.h"
 #include "fabric.h"
 #include "health.h"
 #include "inflight.h"
@@ -151,6 +152,10 @@ void td_link_settle(struct td_core *core, struct td_link *link)
 void td_link_sent(struct td_core *core, uint64_t handle)
 {
     struct td_inflight *f = td_inflight_find(core, handle);
+    if (f->kind == TD_INFLIGHT_CARRY) {
+        td_carry_sent(core, f);
+        return;
+    }
     assert(f->readers > 0);
     f->readers--;
     td_link_settle(core, &core->link[f->node]);

@@ -120,7 +120,7 @@ void td_link_packet(struct td_core *core, uint32_t node, const struct td_packet 
 /* td_link_arriving takes the driver's word that a part of a packet has arrived. On a slow link a
  * packet may take longer than progress_timeout. */
 void td_link_arriving(struct td_core *core, uint32_t node, const struct td_packet *packet);
-/* td_link_sent ends the driver's read of a packet's payload. */
+/* td_link_sent ends the driver's read of the payload of a packet or a CARRY. */
 void td_link_sent(struct td_core *core, uint64_t handle);
 /* td_link_hold gives a packet that is about to be sent its place in the link's session. */
 void td_link_hold(struct td_core *core, struct td_link *link, uint32_t held);

@@ -107,6 +107,7 @@ void td_session_send(struct td_core *core, uint32_t node, const struct td_messag
     a->u.tree.node = node;
     a->u.tree.message = *m;
     a->u.tree.payload_bytes = 0;
+    a->u.tree.handle = 0;
     td_session_seal(core, a);
 }
 

@@ -156,7 +156,7 @@ struct td_operation *td_operation_obtain(struct td_core *core, struct td_communi
     o->sender.task = &o->task;
     o->sender.job = c->world;
     o->sender.instance = c->instance;
-    o->sender.may_carry = c->minor >= TD_MINOR_CARRY;
+    o->sender.minor = c->minor;
     o->sequence = sequence;
     o->started_at = o->progress_at = core->now;
     o->expires_at = o->verdict_at = o->retry_at = o->appeal_at = o->ask_at = o->spare_at =

@@ -16,6 +16,12 @@ enum {
     LENT_BYTES = 4096, /* smaller payloads are copied, which costs less than a loan */
 };
 
+/* report_sent queues a SENT event. It may be called while a link is being closed. */
+static void report_sent(struct td_peers *peers, uint64_t handle)
+{
+    td_loop_post(peers->loop, &(struct td_event){.kind = TD_EVENT_SENT, .u.sent.handle = handle});
+}
+
 /* ---- tree messages ---- */
 
 /* send_frame sends SESSION_BYTES, which it fills in, and a message of `size` bytes. A numbered one
@@ -63,7 +69,7 @@ void td_peers_forward_tree(struct td_peers *peers, const struct td_action *a)
     (void)zmq_send(td_zsocket_raw(p->dealer), bytes, size + SESSION_BYTES, ZMQ_DONTWAIT);
 }
 
-void td_peers_send_tree(struct td_peers *peers, const struct td_action *a)
+static void send_tree(struct td_peers *peers, const struct td_action *a)
 {
     struct td_unacknowledged *unacknowledged = &peers->peer[a->u.tree.node].unacknowledged;
     uint32_t via = a->u.tree.via;
@@ -102,13 +108,14 @@ void td_peers_send_tree(struct td_peers *peers, const struct td_action *a)
         send_frame(p, bytes, size, m.number != 0);
 }
 
-/* ---- packets ---- */
-
-/* report_sent queues a SENT event. It may be called while a link is being closed. */
-static void report_sent(struct td_peers *peers, uint64_t handle)
+void td_peers_send_tree(struct td_peers *peers, const struct td_action *a)
 {
-    td_loop_post(peers->loop, &(struct td_event){.kind = TD_EVENT_SENT, .u.sent.handle = handle});
+    send_tree(peers, a);
+    if (a->u.tree.handle)
+        report_sent(peers, a->u.tree.handle);
 }
+
+/* ---- packets ---- */
 
 static void end_loan(struct td_payload *payload)
 {
