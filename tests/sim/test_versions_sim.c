@@ -342,20 +342,19 @@ static void counting(struct td_sim_options *o)
     o->differ = before_long_rides;
 }
 
-/* exchange makes an all-to-all whose nodes announce 4000 bytes, and checks its result. */
-static void exchange(struct job *job)
+/* exchange makes an all-to-all, and checks its result. */
+static void exchange(struct job *job, uint32_t block)
 {
-    enum { BLOCK = 1000 };
-    const struct td_call all = {.kind = TD_KIND_ALLTOALL, .type = TD_TYPE_BYTE, .count = BLOCK};
+    const struct td_call all = {.kind = TD_KIND_ALLTOALL, .type = TD_TYPE_BYTE, .count = block};
     for (uint32_t i = 0; i < job->size; i++)
-        for (uint32_t k = 0; k < job->size * BLOCK; k++)
-            ((uint8_t *)job_source(job, i, 0))[k] = (uint8_t)(7 * i + 3 * (k / BLOCK) + k);
+        for (uint32_t k = 0; k < job->size * block; k++)
+            ((uint8_t *)job_source(job, i, 0))[k] = (uint8_t)(7 * i + 3 * (k / block) + k);
     job_call_all(job, &all, 0, false);
     job_settle(job);
     job_expect_all(job, TD_OK, NULL);
     for (uint32_t i = 0; i < job->size; i++)
-        for (uint32_t k = 0; k < job->size * BLOCK; k++) {
-            uint32_t from = k / BLOCK, at = i * BLOCK + k % BLOCK;
+        for (uint32_t k = 0; k < job->size * block; k++) {
+            uint32_t from = k / block, at = i * block + k % block;
             CHECK(((uint8_t *)job_destination(job, i, 0))[k] == (uint8_t)(7 * from + 3 * i + at));
         }
 }
@@ -372,8 +371,67 @@ static void long_payloads_travel_if_every_daemon_knows_them(void **unused)
         long_payloads = 0;
         struct td_sim *sim = job_world("2x2", seed, counting);
         job_form(&job, sim, "job", nodes, NODES, BYTES);
-        exchange(&job);
+        exchange(&job, 1000); /* a node announces 4000 bytes */
         CHECK(long_payloads == (seed > 4 ? 0 : 2 * (NODES - 1)));
+        CHECK(td_sim_drops(sim) == 0);
+        job_world_end(sim);
+    }
+}
+
+/* ---- short messages without packets ---- */
+
+static uint32_t carried, packets;
+
+static bool count_carried(void *me, uint32_t from, uint32_t to, struct td_message *m)
+{
+    (void)me;
+    (void)from;
+    (void)to;
+    carried += m->kind == TD_MESSAGE_CARRY;
+    return true;
+}
+
+static void count_packets(void *me, uint32_t from, uint32_t to, struct td_packet *p)
+{
+    (void)me;
+    (void)from;
+    (void)to;
+    packets += p->kind == TD_PACKET_DATA;
+}
+
+static void before_carries(uint32_t node, struct td_core_options *o)
+{
+    if (old[node])
+        o->minor = TD_MINOR_CARRY_SHORT - 1;
+}
+
+static void carrying(struct td_sim_options *o)
+{
+    tampering(o);
+    o->settings.carry_bytes = 16000;
+    o->tamper.message = count_carried;
+    o->tamper.packet = count_packets;
+    o->differ = before_carries;
+}
+
+static void short_messages_need_no_packets_if_every_daemon_carries_them(void **unused)
+{
+    (void)unused;
+    enum { MESSAGES = NODES * (NODES - 1) };
+    for (uint64_t seed = 2; seed <= 12; seed += 2) { /* on the direct fabric */
+        struct job job;
+        uint32_t nodes[NODES] = {0, 1, 2, 3};
+        job_case("TORUS_TEST_CASE=%llu test_versions_sim (6.9)", (unsigned long long)seed);
+        memset(old, 0, sizeof old);
+        bool mixed = old[seed / 2 % NODES] = seed > 4;
+        struct td_sim *sim = job_world("2x2", seed, carrying);
+        job_form(&job, sim, "job", nodes, NODES, BYTES);
+        carried = packets = 0;
+        exchange(&job, 16000);
+        CHECK(carried == (mixed ? 0 : MESSAGES) && (packets > 0) == mixed);
+        packets = 0;
+        exchange(&job, 16001); /* one byte too long */
+        CHECK(carried == (mixed ? 0 : MESSAGES) && packets >= MESSAGES);
         CHECK(td_sim_drops(sim) == 0);
         job_world_end(sim);
     }
@@ -390,6 +448,7 @@ int main(void)
         cmocka_unit_test(a_restart_with_other_settings_concerns_later_groups_only),
         cmocka_unit_test(a_group_uses_what_its_oldest_daemon_understands),
         cmocka_unit_test(long_payloads_travel_if_every_daemon_knows_them),
+        cmocka_unit_test(short_messages_need_no_packets_if_every_daemon_carries_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
