@@ -474,8 +474,8 @@ struct td_message_goodbye {
     uint64_t incarnation; /* the sender's */
 };
 
-/* Origin > destination of a SEND step on the routed fabric: bytes of the step whose packets would
- * pass a lost node (core/net/fabric_routed_carry.h). */
+/* Origin > destination of a SEND step: bytes of a short step (direct fabric), or of a step whose
+ * packets would pass a lost node (routed fabric; core/net/carry.h). */
 struct td_message_carry {
     uint32_t ticket; /* these four are as in a packet */
     uint32_t family;
