@@ -17,6 +17,8 @@ static void take_setting(struct explain_machine *m, const struct td_row_fact *fa
         (void)explain_take(m, "--fabric", fact->value, &taken);
     if (!m->has_packet && strcmp(fact->name, "network.packet") == 0)
         (void)explain_take(m, "--packet", fact->value, &taken);
+    if (strcmp(fact->name, "network.message_overhead") == 0)
+        (void)td_quantity_parse(fact->value, &m->settings.tuning.message_bytes);
     if (m->link_rate == 0 && strcmp(fact->name, "torus.link_rate") == 0)
         (void)td_quantity_parse_rate(fact->value, &m->link_rate);
     if (!m->shape_text && strcmp(fact->name, "torus.shape") == 0) {
