@@ -16,7 +16,7 @@
 #include "side.h"
 
 enum operation { BARRIER, BROADCAST, ALLREDUCE, SCAN, ALLTOALL, OPERATIONS };
-enum { ROOM_BYTES = 16 << 20, CALLS_MAX = 32, TEXT_BYTES = 160 };
+enum { ROOM_BYTES = 16 << 20, CALLS_MAX = 512, TEXT_BYTES = 160 };
 
 /* lets_go returns true if a rank may complete the operation before all ranks have begun.
  * Consecutive calls would overlap; therefore a barrier precedes each, and the time is that of the
