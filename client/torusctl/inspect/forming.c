@@ -39,6 +39,16 @@ json_t *ins_forming(const json_t *jobs, const json_t *groups, const json_t *clie
     return forming;
 }
 
+void ins_forming_earlier(json_t *forming, json_int_t ns)
+{
+    for (size_t i = 0; i < json_array_size(forming); i++) {
+        json_t *job = json_array_get(forming, i);
+        json_int_t age = ins_number(job, "forming_ns"); /* 0: from an older daemon */
+        if (age)
+            json_object_set_new(job, "forming_ns", json_integer(age > ns ? age - ns : 1));
+    }
+}
+
 json_t *ins_forming_latest(const json_t *forming, const struct ins_wanted *wanted)
 {
     json_t *best = NULL;

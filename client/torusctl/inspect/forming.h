@@ -11,6 +11,8 @@
  * "processes" [{rank (-1: any), node, pid, program}]. `groups`: groups.h. The caller owns the list.
  */
 json_t *ins_forming(const json_t *jobs, const json_t *groups, const json_t *clients);
+/* ins_forming_earlier makes the ages of these jobs those of a moment that was `ns` earlier. */
+void ins_forming_earlier(json_t *forming, json_int_t ns);
 /* ins_forming_latest returns the job that is wanted in that list whose first process joined last,
  * or NULL. */
 json_t *ins_forming_latest(const json_t *forming, const struct ins_wanted *wanted);

@@ -305,10 +305,12 @@ static bool ask(struct ins_machine *m, struct facts *f)
     f->unix_ns = ins_unix_ns();
     f->peers = f->rows ? ins_rows(m->c, TD_STATUS_PEERS, ins_state_json) : NULL;
     f->all = f->peers ? ins_collect(m) : NULL;
+    json_int_t later_ns = ins_unix_ns() - f->unix_ns;
     f->groups = f->all ? ins_groups(m) : NULL;
     f->forming = f->groups ? ins_forming(json_object_get(f->all, "jobs"), f->groups,
                                          json_object_get(f->all, "clients"))
                            : NULL;
+    ins_forming_earlier(f->forming, later_ns);
     return f->forming != NULL;
 }
 
