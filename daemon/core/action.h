@@ -47,11 +47,11 @@ struct td_action {
             struct td_message message; /* its payload, if it has one, is this part of the slice: */
             uint32_t payload_bytes;    /* no bytes: none */
             uint64_t payload_offset;
-            uint64_t handle;         /* not 0: SENT must follow */
             struct td_slice payload; /* in the space of `view` */
-            struct td_view view;     /* with a handle, its arrays live until SENT */
-            uint32_t via;            /* the node whose connection takes the message */
-            bool held;               /* kept, but not sent before REPEAT_TREE says so */
+            struct td_view view;
+            uint64_t handle; /* not 0: SENT must follow; until then the arrays of `view` live */
+            uint32_t via;    /* the node whose connection takes the message */
+            bool held;       /* kept, but not sent before REPEAT_TREE says so */
         } tree;
         struct {
             uint32_t node;

@@ -10,10 +10,10 @@ enum td_event_kind {
     TD_EVENT_WAKE,     /* the deadline has come, or more work is waiting */
     TD_EVENT_PACKET,   /* a bulk packet from a neighbour on a link */
     TD_EVENT_ARRIVING, /* a part of a bulk packet has arrived from a neighbour: it is not silent */
-    TD_EVENT_TREE_MESSAGE, /* a tree message from another node */
-    TD_EVENT_LINK_UP,      /* both connections to a node are up */
-    TD_EVENT_LINK_DOWN,    /* link down; data in flight may still arrive */
-    TD_EVENT_SENT, /* the driver no longer reads the bytes of a packet or a message it was given */
+    TD_EVENT_TREE_MESSAGE,   /* a tree message from another node */
+    TD_EVENT_LINK_UP,        /* both connections to a node are up */
+    TD_EVENT_LINK_DOWN,      /* link down; data in flight may still arrive */
+    TD_EVENT_SENT,           /* the driver no longer reads the bytes of a packet or CARRY */
     TD_EVENT_CLIENT_OPENED,  /* a process has connected */
     TD_EVENT_CLIENT_REQUEST, /* a client has sent a request */
     TD_EVENT_CLIENT_INVALID, /* a client has sent a malformed request */

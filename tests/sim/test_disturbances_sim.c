@@ -179,20 +179,20 @@ static void each_side_of_a_partition_goes_on_and_both_together_when_it_heals(voi
 static void a_damaged_frame_is_sent_again(void **unused)
 {
     (void)unused;
-    uint64_t damaged = 0;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         struct td_sim *sim = begin("2x2", seed, __func__);
         for (uint32_t i = 0; i < 4; i++)
             for (uint32_t k = 0; k < 4; k++)
                 if (i != k)
                     td_sim_disturb_link(sim, i, k, 100, 0);
-        job_call_all(&job, &sum, 0, false);
-        check_sums();
-        damaged += td_sim_damaged(sim);
+        for (int calls = 0; calls < 20 && td_sim_damaged(sim) == 0; calls++) {
+            job_call_all(&job, &sum, 0, false);
+            check_sums();
+        }
+        CHECK(td_sim_damaged(sim) > 0);
         td_sim_heal(sim);
         end(sim);
     }
-    CHECK(damaged > SEEDS);
 }
 
 static void a_frame_that_arrives_twice_counts_once(void **unused)

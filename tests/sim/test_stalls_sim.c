@@ -60,7 +60,7 @@ static void faulty(struct td_sim_options *o)
 {
     o->settings.heartbeat_ns = SECOND / 10;
     o->settings.progress_timeout_ns = SECOND;
-    o->settings.carry_bytes = 0;
+    o->settings.carry_bytes = 0; /* lose_packets finds the culprit by its packets */
     o->tamper.packet = lose_packets;
     o->workers.compute = hit_worker;
 }

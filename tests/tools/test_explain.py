@@ -479,6 +479,13 @@ class OwnMachine(unittest.TestCase):
             self.assertIn(f"All-to-all on 4x4, {fabric} fabric", done.stdout)
             self.assertIn("All-to-all on 4x4, routed fabric", done.stdout)
 
+    def test_the_daemon_of_this_node_tells_what_a_message_costs(self):
+        for overhead, method in (("128KiB", "bcast"), ("1KiB", "bcast_chain")):
+            done = subprocess.run([CTL, "emulate", "8", "--ranks", "1", "--set", f"network.message_overhead={overhead}", "--",
+                                   CTL, "explain", "broadcast", "--bytes", "64KiB"], capture_output=True, text=True, timeout=120)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(f"  method     {method}: ", done.stdout)
+
     def test_without_a_daemon_the_shape_is_needed(self):
         done = subprocess.run([CTL, "explain", "allreduce"], capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, 2)

@@ -42,7 +42,6 @@ bool td_carry_part(struct td_core *core, struct td_transfer *t, uint32_t most)
     td_core_notices.packet_view(t->operation, &a->u.tree.view);
     td_session_seal(core, a);
     td_core_notices.sent(core, t->operation, t->peer, bytes);
-    td_core_notices.arriving(core, &name); /* the window moves on: it does not stand still */
     t->offset += bytes;
     return true;
 }

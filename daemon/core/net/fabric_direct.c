@@ -161,12 +161,18 @@ static void emit(struct td_core *core, const struct td_held *held, bool again)
     fill_counts(&core->link[f->node], &a->u.packet.packet);
 }
 
+/* next_message returns the message whose turn it is; NULL: none waits. */
+static struct td_transfer *next_message(const struct td_lane *lane)
+{
+    return (struct td_transfer *)lane->queue.first;
+}
+
 /* send_packet sends the next packet of the job whose turn it is; false if there is no inflight
  * record. */
 static bool send_packet(struct td_core *core, struct td_link *link)
 {
     struct td_lane *lane = link->lane;
-    struct td_transfer *t = (struct td_transfer *)lane->queue.first;
+    struct td_transfer *t = next_message(lane);
     struct td_inflight *f = td_inflight_acquire(core, TD_INFLIGHT_PACKET, t->operation);
     if (!f)
         return false;
@@ -194,7 +200,7 @@ static bool send_packet(struct td_core *core, struct td_link *link)
 /* carry sends the message whose turn it is in a CARRY; false if there is no inflight record. */
 static bool carry(struct td_core *core, struct td_link *link)
 {
-    struct td_transfer *t = (struct td_transfer *)link->lane->queue.first;
+    struct td_transfer *t = next_message(link->lane);
     if (!td_carry_part(core, t, TD_LONG_RIDE_BYTES_MAX))
         return false;
     link->lane->bytes += t->bytes;
@@ -203,14 +209,13 @@ static bool carry(struct td_core *core, struct td_link *link)
     return true;
 }
 
-/* has_credit returns true if the message whose turn it is may send. If it waits for
- * acknowledgements, they queue the link. */
-static bool has_credit(const struct td_core *core, struct td_link *link)
+/* may_send returns true if the next message, or a packet of it, may be sent. */
+static bool may_send(const struct td_core *core, const struct td_link *link)
 {
     const struct td_lane *lane = link->lane;
-    const struct td_transfer *t = (const struct td_transfer *)lane->queue.first;
-    link->owed = t->carried && !td_carry_has_room(link);
-    return t->carried ? !link->owed : lane->sent - lane->freed_there < core->settings.link_credits;
+    return next_message(lane)->carried
+               ? td_carry_has_room(link)
+               : lane->sent - lane->freed_there < core->settings.link_credits;
 }
 
 /* counts_due returns true if freed counts should travel now: when a quarter of the credits is not
@@ -233,13 +238,13 @@ static bool transmit(struct td_core *core, struct td_link *link)
         td_link_want(core, link);
         return true; /* continues when the link opens */
     }
-    while (lane->queue.first && has_credit(core, link)) {
-        bool carried = ((struct td_transfer *)lane->queue.first)->carried;
+    while (lane->queue.first && may_send(core, link)) {
         if (!td_core_room(core))
             return false;
-        if (!(carried ? carry(core, link) : send_packet(core, link)))
+        if (!(next_message(lane)->carried ? carry(core, link) : send_packet(core, link)))
             return true; /* no inflight record: the next one that settles queues the link again */
     }
+    link->owed = lane->queue.first && next_message(lane)->carried;
     if (counts_due(core, link)) {
         if (!td_core_room(core))
             return false;

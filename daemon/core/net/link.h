@@ -52,7 +52,8 @@ struct td_lane {
     uint64_t received_told, freed_told; /* direct: the counts as last sent */
     struct td_shares queue;             /* direct: messages that wait for credits, by job */
     bool expected; /* a group has formed with a daemon there that was not up here yet */
-    /* for people, of all sessions: packets sent, their payload, and packets sent again */
+    /* for people, of all sessions: packets sent, the payload of these and of carried messages, and
+     * packets sent again */
     uint64_t packets, bytes, repeated;
     uint64_t messages;   /* tree messages of the sessions before this one */
     td_time since;       /* it came up, or went down; 0: neither has happened */

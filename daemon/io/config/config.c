@@ -35,6 +35,8 @@ td_err td_config_load(struct td_config *config, const char *file, const char *ho
     config->segments = true;
     *r = (struct td_config_reader){.config = config, .text = text, .text_bytes = text_bytes};
     bool good = td_config_read(r, file) && td_config_read_drop_ins(r, file);
+    if (!config->express) /* by ZeroMQ longer messages take more time than packets do */
+        config->settings.carry_bytes = 4096;
     if (good) {
         r->file = file;
         r->line = r->line ? r->line : 1;
