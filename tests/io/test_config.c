@@ -125,6 +125,7 @@ static void values_have_units(void **state)
     assert_int_equal(config.settings.packet_bytes, 65536);
     assert_int_equal(config.settings.heartbeat_ns, 500000000);
     assert_false(config.express);
+    assert_int_equal(config.settings.carry_bytes, 4096); /* by ZeroMQ; 16384 with express */
     assert_string_equal(config.congestion, "cubic");
     assert_int_equal(config.settings.link_credits, 8);
     assert_int_equal(config.settings.arena_bytes, 16 << 20);
