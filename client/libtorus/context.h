@@ -12,8 +12,8 @@
  *   pieces overlap neighbours               pieces and shared bytes of buffers; ranks beside a rank
  *   segment                                 calls of a group on one node, without a request
  *   rounds                                  a rank's part in such a call, if it is long
- *   peers moves                             memory of the other ranks of a group; what a rank
- *                                           reads there in a redistribution
+ *   peers cma moves                         memory of the other ranks of a group, mapped, and not;
+ *                                           what a rank reads there in a redistribution
  *   staging                                 memory of one buffer
  *   memory operator group status            what calls use
  *   pair                                    types of both buffers

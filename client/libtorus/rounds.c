@@ -11,12 +11,14 @@ enum {
     LINE_ELEMENTS = 64,
     SCAN_RANKS = 12, /* scans of so many ranks and bytes, or more, have parts */
     SCAN_BYTES = 65536,
+    CROSS_BYTES = 16 << 20, /* of all blocks: more do not stay in a cache */
 };
 
 /* struct places: the data of a line. */
 struct places {
     uint32_t region[2]; /* of the source, and of the part of the result; 0: none */
-    uint64_t offset[2];
+    uint64_t offset[2]; /* in the region; without one, the address of a source in plain memory */
+    struct tl_cma_told told;
 };
 
 _Static_assert(sizeof(struct places) <= 64, "the largest group has lines of 64 bytes");
@@ -101,6 +103,25 @@ static bool lends(const struct tl_rounds *r)
     return any;
 }
 
+/* crosses returns true for a call that is faster if the kernel copies from plain memory. A page
+ * takes it 0.3 us, so two copies take less time while they stay in a cache, and so does one copy if
+ * several ranks read it. The answer depends on the group and the call only. */
+static bool crosses(const struct tl_rounds *r)
+{
+    uint64_t blocks = r->group->size;
+    switch ((int)r->call->kind) {
+    case TD_KIND_ALLTOALL:
+        blocks *= blocks;
+        break;
+    case TD_KIND_GATHER:
+    case TD_KIND_SCATTER:
+        break;
+    default:
+        return false;
+    }
+    return blocks * block_of(r) >= CROSS_BYTES;
+}
+
 static bool is_scan(const struct tl_rounds *r)
 {
     return r->call->kind == TD_KIND_SCAN || r->call->kind == TD_KIND_EXSCAN;
@@ -139,9 +160,10 @@ static bool is_aligned(const struct tl_rounds *r, const void *at)
     return (uintptr_t)at % td_call_alignment(r->call->kind, r->call->type) == 0;
 }
 
-/* lend makes bytes readable for others: where they are, or, for NULL, in new memory. It returns
- * false without memory. */
-static bool lend(const struct tl_rounds *r, struct tl_lent *l, uint8_t *at, size_t bytes)
+/* lend makes bytes readable for others: where they are, or, for NULL, in new memory. `cross`: plain
+ * memory is lent, too. It returns false without memory. */
+static bool lend(const struct tl_rounds *r, struct tl_lent *l, uint8_t *at, size_t bytes,
+                 bool cross)
 {
     torus_context *c = r->group->context;
     struct tl_block *block = NULL;
@@ -152,6 +174,11 @@ static bool lend(const struct tl_rounds *r, struct tl_lent *l, uint8_t *at, size
         tl_memory_pin(block);
         return true;
     }
+    if (cross && !block) {
+        l->at = at;
+        l->place.offset = (uintptr_t)at;
+        return true;
+    }
     l->at = l->copy = tl_memory_allocate(c, bytes);
     return l->copy && tl_memory_find(c, l->copy, bytes, &l->place, &block) == TORUS_OK;
 }
@@ -159,6 +186,12 @@ static bool lend(const struct tl_rounds *r, struct tl_lent *l, uint8_t *at, size
 static bool is_in_place(const struct tl_rounds *r)
 {
     return r->own->source == r->own->destination;
+}
+
+/* may_cross returns true if the others may read a source where it is, in plain memory. */
+static bool may_cross(const struct tl_rounds *r, const uint8_t *source)
+{
+    return source && is_aligned(r, source) && crosses(r) && tl_cma_open(r->cma);
 }
 
 /* keeps_own returns true if the copy of the source lacks the block of this rank: nobody else reads
@@ -188,7 +221,7 @@ static bool lend_source(struct tl_rounds *r)
     bool serves = lends(r) || is_in_place(r) || !is_aligned(r, at); /* else nobody needs a copy */
     if (!serves || own->bytes[0] == 0 || !own->source)
         return true;
-    if (!lend(r, &r->source, at, own->bytes[0]))
+    if (!lend(r, &r->source, at, own->bytes[0], may_cross(r, at)))
         return false;
     if (r->source.copy)
         copy_source(r);
@@ -203,7 +236,7 @@ static bool lend_part(struct tl_rounds *r)
         return true;
     bool in_destination = r->own->destination && !is_scan(r);
     return lend(r, &r->result, in_destination ? r->own->destination + at : NULL,
-                results_of(r) * bytes);
+                results_of(r) * bytes, false);
 }
 
 /* folds_in_place returns true if this rank combines in its destination, not in a part. */
@@ -224,7 +257,9 @@ void tl_rounds_write(const struct tl_rounds *r)
 {
     struct td_call call = *r->call;
     struct places places = {{r->source.place.region, r->result.place.region},
-                            {r->source.place.offset, r->result.place.offset}};
+                            {r->source.place.offset, r->result.place.offset},
+                            {0}};
+    tl_cma_tell(r->cma, &places.told);
     if (call.kind != TD_KIND_REDIST) /* a library without rounds finds another call */
         call.plan = tl_rounds_of(r->group, r->call);
     td_segment_put(r->segment, r->number, r->group->rank, TD_SEGMENT_CALL, 0, &call, sizeof call);
@@ -257,9 +292,13 @@ static bool attach_rank(struct tl_rounds *r, uint32_t rank)
     size_t at = 0, bytes = 0, alignment = td_call_alignment(r->call->kind, r->call->type);
     uint64_t source = 0, destination = 0;
     td_segment_get(r->segment, r->number, rank, TD_SEGMENT_DATA, 0, &places, sizeof places);
+    tl_cma_hear(r->cma, rank, &places.told);
     if (places.offset[0] % alignment || places.offset[1] % alignment)
         return false;
-    if (reads(r, r->group->rank, rank)) {
+    if (reads(r, r->group->rank, rank) && places.region[0] == 0 && crosses(r)) {
+        if (!(r->plain[rank] = places.offset[0]))
+            return false;
+    } else if (reads(r, r->group->rank, rank)) {
         td_call_bytes(r->call, r->group->size, rank, &source, &destination);
         if (r->call->kind == TD_KIND_BROADCAST)
             source = block_of(r);
@@ -298,6 +337,15 @@ static void copy(uint8_t *to, const uint8_t *from, size_t bytes)
         memcpy(to, from, bytes);
 }
 
+/* fetch copies bytes of the source of a rank, from `at` on. */
+static bool fetch(const struct tl_rounds *r, uint8_t *to, uint32_t rank, size_t at, size_t bytes)
+{
+    if (r->plain[rank])
+        return bytes == 0 || tl_cma_read(r->cma, rank, to, r->plain[rank] + at, bytes);
+    copy(to, r->from[rank] + at, bytes);
+    return true;
+}
+
 /* fold combines bytes [at, at + bytes) of the sources of ranks 0 .. count - 1, in this order.
  * `step`: how far apart the results of the first source, the first two, and so on are; 0: only the
  * last one is kept. */
@@ -324,13 +372,15 @@ static void fold(const struct tl_rounds *r, uint8_t *to, uint32_t count, size_t 
 
 /* collect copies one block from each rank, from the next one on: so not all ranks read the same
  * memory. `step`: between the blocks in the destination; `at`: of the block in each source. */
-static void collect(const struct tl_rounds *r, size_t block, size_t at)
+static bool collect(const struct tl_rounds *r, size_t block, size_t at)
 {
+    bool good = true;
     uint32_t size = r->group->size;
-    for (uint32_t i = 1; i <= size; i++) {
+    for (uint32_t i = 1; i <= size && good; i++) {
         uint32_t from = (r->group->rank + i) % size;
-        copy(r->own->destination + from * block, r->from[from] + at, block);
+        good = fetch(r, r->own->destination + from * block, from, at, block);
     }
+    return good;
 }
 
 static void collect_parts(const struct tl_rounds *r)
@@ -348,48 +398,46 @@ static void collect_parts(const struct tl_rounds *r)
     }
 }
 
-void tl_rounds_work(const struct tl_rounds *r, uint32_t round)
+/* work_alone does this rank's part of a call of one round. */
+static bool work_alone(const struct tl_rounds *r)
 {
-    size_t block = block_of(r), at = 0, bytes = 0;
-    uint32_t rank = r->group->rank;
+    size_t block = block_of(r);
+    uint32_t rank = r->group->rank, root = r->call->root;
     uint8_t *to = r->own->destination;
-    if (round == 1) {
-        collect_parts(r);
-        return;
-    }
-    if (has_parts(r->group, r->call)) {
-        part_of(r, rank, &at, &bytes);
-        fold(r, r->result.at, is_scan(r) ? results_of(r) : r->group->size, at, bytes,
-             is_scan(r) ? bytes : 0);
-        return;
-    }
-    if (!to)
-        return;
     switch ((int)r->call->kind) {
     case TD_KIND_BROADCAST:
-        copy(to, r->from[r->call->root], block);
-        return;
+        return fetch(r, to, root, 0, block);
     case TD_KIND_SCATTER:
-        copy(to, r->from[r->call->root] + rank * block, block);
-        return;
+        return fetch(r, to, root, rank * block, block);
     case TD_KIND_GATHER:
-        if (at_root(r))
-            collect(r, block, 0);
-        return;
+        return !at_root(r) || collect(r, block, 0);
     case TD_KIND_ALLGATHER:
-        collect(r, block, 0);
-        return;
+        return collect(r, block, 0);
     case TD_KIND_ALLTOALL:
-        collect(r, block, rank * block);
-        return;
+        return collect(r, block, rank * block);
     case TD_KIND_REDUCE_SCATTER:
         fold(r, to, r->group->size, rank * block, block, 0);
-        return;
+        return true;
     case TD_KIND_REDIST:
         tl_move_copy(r->move, to, r->from);
-        return;
+        return true;
     default: /* SCAN, EXSCAN */
         fold(r, to, rank + (r->call->kind == TD_KIND_SCAN), 0, block, 0);
-        return;
+        return true;
     }
+}
+
+bool tl_rounds_work(const struct tl_rounds *r, uint32_t round)
+{
+    size_t at = 0, bytes = 0;
+    if (round == 1) {
+        collect_parts(r);
+        return true;
+    }
+    if (!has_parts(r->group, r->call))
+        return !r->own->destination || work_alone(r);
+    part_of(r, r->group->rank, &at, &bytes);
+    fold(r, r->result.at, is_scan(r) ? results_of(r) : r->group->size, at, bytes,
+         is_scan(r) ? bytes : 0);
+    return true;
 }

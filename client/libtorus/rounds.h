@@ -7,13 +7,15 @@
  * second one the ranks that receive the result collect the parts. So has a long scan of many ranks:
  * there a part has the sums of the first source, the first two, and so on.
  *
- * Other ranks can read memory of torus_alloc. A source elsewhere, or one that is the destination
- * too, is copied into such memory first. A call that ends by request after its destination was
+ * Other ranks can map memory of torus_alloc, and have the kernel copy from a source elsewhere
+ * (cma.h), if all of them may. Else such a source is copied into memory that they can map, first;
+ * so is one that is the destination too. A call that ends by request after its destination was
  * written gets the source back from that copy.
  * Owns: the copies, until tl_rounds_end. */
 #ifndef TORUS_ROUNDS_H
 #define TORUS_ROUNDS_H
 
+#include "cma.h"
 #include "memory.h"
 #include "moves.h"
 #include "peers.h"
@@ -30,7 +32,7 @@ struct tl_own {
 /* struct tl_lent: memory of this rank that the others read. */
 struct tl_lent {
     uint8_t *at;
-    struct tl_block *block; /* pinned; NULL: `copy` */
+    struct tl_block *block; /* pinned; NULL: `copy`, or plain memory (cma.h) */
     uint8_t *copy;
     struct td_place place;
 };
@@ -38,13 +40,16 @@ struct tl_lent {
 struct tl_rounds {
     torus_group *group;
     struct tl_peers *peers;
+    struct tl_cma *cma;
     const struct td_segment *segment;
     const struct td_call *call;
     const struct tl_own *own;
     const struct tl_move *move; /* of a redistribution; else NULL */
     uint64_t number;            /* of the call */
     struct tl_lent source, result;
-    const uint8_t *from[TL_ROUNDS_RANKS_MAX]; /* the source of each rank; NULL: not needed */
+    /* the source of each rank: mapped, or its address in plain memory; NULL and 0: not needed */
+    const uint8_t *from[TL_ROUNDS_RANKS_MAX];
+    uint64_t plain[TL_ROUNDS_RANKS_MAX];
     const uint8_t *part[TL_ROUNDS_RANKS_MAX]; /* its part of the result */
 };
 
@@ -59,8 +64,9 @@ void tl_rounds_write(const struct tl_rounds *r);
 /* tl_rounds_attach finds the memory of the other ranks after all have written. It returns false if
  * it cannot. */
 bool tl_rounds_attach(struct tl_rounds *r);
-/* tl_rounds_work does this rank's part of a round. It uses nothing of the context. */
-void tl_rounds_work(const struct tl_rounds *r, uint32_t round);
+/* tl_rounds_work does this rank's part of a round. It uses nothing of the context. It returns false
+ * if it cannot. */
+bool tl_rounds_work(const struct tl_rounds *r, uint32_t round);
 /* tl_rounds_end frees the copies. `done`: the call ended in the segment. */
 void tl_rounds_end(struct tl_rounds *r, bool done);
 

@@ -50,6 +50,7 @@ struct tl_segment {
     uint32_t dropped;                /* regions of this rank that the others know to be dropped */
     struct td_segment view;
     struct tl_peers *peers; /* NULL: no long call yet */
+    struct tl_cma *cma;     /* the same */
     void *memory;
     size_t bytes;
     uint8_t *sum, *next; /* room for the data of a rank each, aligned for all types */
@@ -98,6 +99,7 @@ static void destroy(struct tl_attachment *a)
     if (mapped)
         munmap(s->memory, s->bytes);
     tl_peers_free(s->peers, mapped);
+    tl_cma_free(s->cma);
     free(s->sum);
     free(s);
 }
@@ -478,7 +480,7 @@ static void work(struct wait *w, struct td_meeting *m, struct tl_rounds *rounds)
             w->segment->long_requests = REQUESTS;
     }
     if (m->agree)
-        tl_rounds_work(rounds, m->round);
+        m->agree = tl_rounds_work(rounds, m->round);
     w->began = w->last = tl_now_ns();
     w->yielded = false;
 }
@@ -591,14 +593,17 @@ static int meet_long(torus_group *g, const struct td_call *call, const struct tl
     struct tl_segment *s = g->segment;
     if (!s->peers)
         s->peers = tl_peers_new(&s->view);
+    if (!s->cma)
+        s->cma = tl_cma_new(g->rank, g->size);
     struct tl_rounds rounds = {.group = g,
                                .peers = s->peers,
+                               .cma = s->cma,
                                .segment = &s->view,
                                .call = call,
                                .own = own,
                                .move = move,
                                .number = number_of(g)};
-    bool ready = s->peers && tl_rounds_begin(&rounds);
+    bool ready = s->peers && s->cma && tl_rounds_begin(&rounds);
     int error = ready ? meet(g, call, own, &rounds, waited_ns) : TORUS_PENDING;
     tl_rounds_end(&rounds, error == TORUS_OK);
     if (!ready)

@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Long calls of ranks on one node, each rank a process, and the memory that the ranks lend each
  * other for them. */
+#include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -195,6 +202,163 @@ static void memory_of_copies_is_kept(void **state)
     stop();
 }
 
+/* ---- plain memory that the others read (cma.h) ---- */
+
+enum { BLOCK = (1 << 20) + 8, PLAIN = PLAYERS * BLOCK + 1 };
+
+/* forbid makes the kernel refuse this process the memory of others, as some containers do. */
+static void forbid(void)
+{
+    struct sock_filter rule[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog rules = {.len = sizeof rule / sizeof rule[0], .filter = rule};
+    HOLDS(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    HOLDS(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &rules) == 0);
+}
+
+/* is_permitted returns true if this process may read memory of another one that it did not start.
+ */
+static bool is_permitted(void)
+{
+    static uint8_t byte; /* at the same address in the parent */
+    struct iovec here = {&byte, 1};
+    bool may = process_vm_readv(getppid(), &here, 1, &here, 1, 0) == 1;
+    if (!may)
+        fprintf(stderr,
+                "this machine forbids to read the memory of other processes: all is copied\n");
+    return may;
+}
+
+static uint64_t staged_bytes(void)
+{
+    struct torus_statistics s = {.size = sizeof s};
+    WELL(torus_statistics(context, &s));
+    return s.staged_bytes;
+}
+
+/* make_plain makes a call of one of the kinds that read plain memory. `request` NULL: it waits. */
+static int make_plain(torus_group *g, uint32_t kind, bool in_place, uint32_t root, uint8_t *from,
+                      uint8_t *to, torus_request **request)
+{
+    bool at_root = torus_rank(g) == root;
+    const void *source = in_place && (kind == 0 || (kind == 1 && at_root)) ? TORUS_IN_PLACE : from;
+    void *result = in_place && kind == 2 && at_root ? TORUS_IN_PLACE : to;
+    if (kind == 0)
+        return request ? torus_ialltoall(g, source, to, BLOCK, TORUS_UINT8, request)
+                       : torus_alltoall(g, source, to, BLOCK, TORUS_UINT8);
+    if (kind == 1)
+        return request ? torus_igather(g, source, to, BLOCK, TORUS_UINT8, root, request)
+                       : torus_gather(g, source, to, BLOCK, TORUS_UINT8, root);
+    return request ? torus_iscatter(g, from, result, BLOCK, TORUS_UINT8, root, request)
+                   : torus_scatter(g, from, result, BLOCK, TORUS_UINT8, root);
+}
+
+/* cross makes random calls, and the same by request. From call `forbidden` on, rank 1 cannot read
+ * the memory of others. It returns how many bytes were copied in all-to-alls of plain memory. */
+static uint64_t cross(uint32_t rank, uint32_t calls, uint32_t forbidden)
+{
+    torus_group *other = NULL;
+    uint64_t common = 5, own = rank + 100, copied = 0;
+    static uint8_t plain[PLAIN], to[2][PLAIN];
+    uint8_t *lent = torus_alloc(context, PLAIN), *shared = torus_alloc(context, PLAIN);
+    WELL(torus_dup(world, &other));
+    for (uint32_t i = 0; i < calls; i++) {
+        if (i == forbidden && rank == 1)
+            forbid();
+        torus_request *request = NULL;
+        uint32_t kind = (uint32_t)random_below(&common, 3),
+                 root = (uint32_t)random_below(&common, PLAYERS);
+        bool in_place = random_below(&common, 4) == 0;
+        uint8_t *from = random_below(&own, 4) ? plain : lent;
+        uint8_t *result = random_below(&own, 2) ? to[0] + random_below(&own, 2) : shared;
+        for (size_t k = 0; k < PLAIN; k++) {
+            from[k] = (uint8_t)((k >> 12) * 7 + k + rank * 50 + i);
+            to[1][k] = (uint8_t)(k + rank * 3 + i);
+        }
+        memcpy(result, to[1], PLAIN - 1);
+        uint64_t before = staged_bytes();
+        WELL(make_plain(world, kind, in_place, root, from, result, NULL));
+        if (i > 2 && kind == 0 && !in_place && from == plain)
+            copied += staged_bytes() - before;
+        WELL(make_plain(other, kind, in_place, root, from, to[1], &request));
+        WELL(torus_wait(request, 20 * (int64_t)SECOND));
+        HOLDS(is_same(result, to[1], PLAIN - 1));
+    }
+    WELL(torus_barrier(world));
+    return copied;
+}
+
+static void cross_freely(uint32_t rank)
+{
+    bool expected = world->segment && is_permitted();
+    uint64_t copied = cross(rank, 30, UINT32_MAX);
+    HOLDS(copied == 0 || !expected);
+    HOLDS(!world->segment || world->by_segment > 0);
+    torus_close(context);
+}
+
+static void cross_never(uint32_t rank)
+{
+    HOLDS(cross(rank, 20, 0) > 0);
+    torus_close(context);
+}
+
+static void cross_at_first(uint32_t rank)
+{
+    HOLDS(cross(rank, 30, 12) > 0);
+    torus_close(context);
+}
+
+static void plain_memory_is_read_where_it_is(void **state)
+{
+    (void)state;
+    start(1, "");
+    begin(PLAYERS, cross_freely);
+    finish(PLAYERS);
+    stop();
+}
+
+static void plain_memory_is_copied_if_one_rank_may_not_read_it(void **state)
+{
+    (void)state;
+    start(1, "");
+    begin(PLAYERS, cross_never);
+    finish(PLAYERS);
+    begin(PLAYERS, cross_at_first);
+    finish(PLAYERS);
+    stop();
+}
+
+/* cross_until_death makes all-to-alls of plain memory until one fails, and reports the failure. */
+static void cross_until_death(uint32_t rank)
+{
+    static uint8_t from[PLAIN], to[PLAIN];
+    int error = TORUS_OK;
+    told->ready++;
+    while ((error = torus_alltoall(world, from, to, BLOCK, TORUS_UINT8)) == TORUS_OK)
+        told->calls[rank]++;
+    report(rank, error);
+    await(&told->go, 1);
+}
+
+static void a_rank_that_dies_while_others_read_its_memory_ends_their_calls(void **state)
+{
+    (void)state;
+    start(1, "");
+    for (uint32_t i = 0; i < 8; i++) {
+        begin(PLAYERS, cross_until_death);
+        await(&told->ready, PLAYERS);
+        await(&told->calls[i % PLAYERS], 5);
+        pause_ms(1 + i % 3);
+        kill_player(i % PLAYERS);
+    }
+    stop();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -202,6 +366,10 @@ int main(void)
         cmocka_unit_test_teardown(long_broadcasts_to_many_ranks_arrive_whole, clean_up),
         cmocka_unit_test_teardown(long_scans_of_many_ranks_are_those_of_requests, clean_up),
         cmocka_unit_test_teardown(memory_of_copies_is_kept, clean_up),
+        cmocka_unit_test_teardown(plain_memory_is_read_where_it_is, clean_up),
+        cmocka_unit_test_teardown(plain_memory_is_copied_if_one_rank_may_not_read_it, clean_up),
+        cmocka_unit_test_teardown(a_rank_that_dies_while_others_read_its_memory_ends_their_calls,
+                                  clean_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

