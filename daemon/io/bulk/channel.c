@@ -435,6 +435,18 @@ static bool scatter(struct td_channel *c)
     return false;
 }
 
+/* staged_most returns how many bytes to read to the staging buffer. After a long packet that is a
+ * header only, so that the payload behind it is read to its place: the next packet is often as
+ * long. */
+static size_t staged_most(const struct td_channel *c)
+{
+    size_t head = c->sealed ? TD_SEAL_HEAD : TD_WIRE_PACKET_BYTES;
+    bool header_is_next = !c->payload && !c->express && c->handshake_received;
+    if (header_is_next && c->packet.bytes >= sizeof c->staging && c->staged < head)
+        return head - c->staged;
+    return sizeof c->staging - c->staged;
+}
+
 static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
 {
     struct td_channel *c = handle->data;
@@ -449,8 +461,7 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
     if (direct && c->payload->data)
         *buffer = uv_buf_init((char *)c->payload->data + c->filled, c->payload->bytes - c->filled);
     else
-        *buffer =
-            uv_buf_init((char *)c->staging + c->staged, (unsigned)(sizeof c->staging - c->staged));
+        *buffer = uv_buf_init((char *)c->staging + c->staged, (unsigned)staged_most(c));
 }
 
 /* take handles bytes that were read. */

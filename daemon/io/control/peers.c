@@ -9,6 +9,7 @@
 #include "io/config/config_host.h"
 #include "peers_internal.h"
 #include "peers_buffers.h"
+#include "peers_counts.h"
 #include "peers_delay.h"
 #include "peers_early.h"
 #include "peers_express.h"
@@ -36,6 +37,7 @@ struct td_peers *td_peers_create(struct td_loop *loop)
     td_topology_print(t, peers->shape, sizeof peers->shape);
     peers->terms = td_terms_settings(TD_TERMS_LINK, &loop->config->settings, peers->term);
     td_zloop_init(&peers->zloop, &loop->uv);
+    td_peers_counts_init(peers);
     td_rejections_init(&peers->rejections, &loop->uv);
     td_payload_pool_init(&peers->pool, loop->config->settings.packet_bytes);
     peers->channels = (struct td_channels){
@@ -173,6 +175,7 @@ void td_peers_close(struct td_peers *peers)
         return;
     const struct td_config *config = peers->loop->config;
     td_peers_flush(peers); /* the last messages, before the connections end */
+    td_peers_counts_close(peers);
     for (uint32_t n = 0; n < config->topology.nodes; n++) {
         td_peer_end(&peers->peer[n], "", 0);
         td_peers_forget_tree(peers, n, UINT64_MAX);

@@ -83,6 +83,10 @@ struct td_peer {
     td_time delayed_until;                      /* when the last of them arrives */
     struct td_peer *next_slow;                  /* in the list of peers with delayed packets */
     bool is_slow;                               /* on that list; it stays there */
+    struct td_packet counts;                    /* to be sent at the end of the turn, */
+    bool owes_counts;                           /* if it owes them (peers_counts.h) */
+    struct td_peer *next_owing;                 /* in the list of peers that may be owed counts */
+    bool is_owing;                              /* on that list */
     char text[200];                             /* why the link is down */
     struct td_log_rate log;                     /* of lines about the link */
     /* the last reasons that were logged: for the peer's rejection of this daemon, and for this
@@ -132,7 +136,10 @@ struct td_peers {
     struct buffer *buffer;
     uint32_t buffers, buffer_free; /* UINT32_MAX: none */
     struct td_wire_memory memory;
-    struct taken *taken;    /* early messages that the core gets next */
+    struct taken *taken; /* early messages that the core gets next */
+    struct td_peer *owing;
+    uv_check_t counts_check;
+    uv_prepare_t counts_prepare;
     struct td_alarm delays; /* when the first delayed packet arrives */
     struct td_peer *slow;
 };

@@ -574,6 +574,7 @@ static void close_connections(struct td_peer *p)
     p->dealer = p->monitor = NULL;
     p->channel = NULL;
     td_peer_drop_delayed(p);
+    p->owes_counts = false;
     p->incarnation = 0;
 }
 

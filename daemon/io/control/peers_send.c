@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "peers_buffers.h"
+#include "peers_counts.h"
 #include "peers_delay.h"
 #include "peers_express.h"
 #include "peers_internal.h"
@@ -168,6 +169,11 @@ static struct td_payload *make_payload(struct td_peers *peers, const struct td_a
 
 void td_peer_transmit(struct td_peer *p, const struct td_packet *packet, struct td_payload *payload)
 {
+    if (packet->kind == TD_PACKET_CREDIT) {
+        td_peer_keep_counts(p, packet);
+        return;
+    }
+    td_peer_counts_ride(p, packet);
     if (!td_channel_send(p->channel, packet, payload))
         td_peer_end(p, "cannot send packets to it", RETRY_MS);
 }
