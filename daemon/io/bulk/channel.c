@@ -23,6 +23,7 @@ enum {
     STRANGERS_MAX = 64, /* connections that have not sent their handshake */
     HANDSHAKE_MAX = 1024,
     DIRECT_BYTES = 4096,  /* a payload with at least this much missing is read to its place */
+    BEHIND_HEAD = 64,     /* a line of cache, so that payloads stay aligned */
     TURN_BYTES = 1 << 20, /* read in a row, before the loop looks at its other sockets */
     SPARE = TD_DESCRIPTORS_LEAST / 2, /* descriptors reserved for other uses */
 };
@@ -374,6 +375,7 @@ static bool read_header(struct td_channel *c, size_t *at)
         deliver(c);
         return true;
     }
+    c->is_long = c->packet.bytes >= sizeof c->staging;
     return ready_payload(c);
 }
 
@@ -435,15 +437,16 @@ static bool scatter(struct td_channel *c)
     return false;
 }
 
-/* staged_most returns how many bytes to read to the staging buffer. After a long packet that is a
- * header only, so that the payload behind it is read to its place: the next packet is often as
- * long. */
+/* staged_most returns how many bytes to read to the staging buffer. After a long packet that is
+ * little more than a header, so that the payload behind it is read to its place: the next packet is
+ * often as long. A few bytes more, because libuv reads again when a buffer is full, which counts
+ * alone should not cause. */
 static size_t staged_most(const struct td_channel *c)
 {
-    size_t head = c->sealed ? TD_SEAL_HEAD : TD_WIRE_PACKET_BYTES;
+    size_t most = (c->sealed ? TD_SEAL_HEAD : TD_WIRE_PACKET_BYTES) + BEHIND_HEAD;
     bool header_is_next = !c->payload && !c->express && c->handshake_received;
-    if (header_is_next && c->packet.bytes >= sizeof c->staging && c->staged < head)
-        return head - c->staged;
+    if (header_is_next && c->is_long && c->staged < most)
+        return most - c->staged;
     return sizeof c->staging - c->staged;
 }
 

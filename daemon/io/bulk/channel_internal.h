@@ -46,6 +46,7 @@ struct td_channel {
     bool is_pending;
     /* the packet that is arriving */
     struct td_packet packet;
+    bool is_long;               /* the last payload did not fit the staging buffer */
     struct td_payload *payload; /* with `filled` bytes received; NULL: a header is next */
     bool placed;                /* not in memory of the channel */
     bool was_placed;            /* placed at some time: its bytes may have changed since */
