@@ -176,6 +176,7 @@ static bool lend(const struct tl_rounds *r, struct tl_lent *l, uint8_t *at, size
     }
     if (cross && !block) {
         l->at = at;
+        l->plain = true;
         l->place.offset = (uintptr_t)at;
         return true;
     }
@@ -191,7 +192,7 @@ static bool is_in_place(const struct tl_rounds *r)
 /* may_cross returns true if the others may read a source where it is, in plain memory. */
 static bool may_cross(const struct tl_rounds *r, const uint8_t *source)
 {
-    return source && is_aligned(r, source) && crosses(r) && tl_cma_open(r->cma);
+    return source && is_aligned(r, source) && crosses(r) && tl_cma_may_lend(r->cma);
 }
 
 /* keeps_own returns true if the copy of the source lacks the block of this rank: nobody else reads
@@ -277,6 +278,8 @@ static void take_back(const struct tl_rounds *r, struct tl_lent *l)
 
 void tl_rounds_end(struct tl_rounds *r, bool done)
 {
+    if (r->source.plain)
+        tl_cma_lent(r->cma, done);
     if (!done && r->source.copy && is_in_place(r))
         memcpy(r->own->destination, r->source.copy, r->own->bytes[0]);
     take_back(r, &r->source);
@@ -292,7 +295,8 @@ static bool attach_rank(struct tl_rounds *r, uint32_t rank)
     size_t at = 0, bytes = 0, alignment = td_call_alignment(r->call->kind, r->call->type);
     uint64_t source = 0, destination = 0;
     td_segment_get(r->segment, r->number, rank, TD_SEGMENT_DATA, 0, &places, sizeof places);
-    tl_cma_hear(r->cma, rank, &places.told);
+    if (crosses(r)) /* others need not be able to read it */
+        tl_cma_hear(r->cma, rank, &places.told);
     if (places.offset[0] % alignment || places.offset[1] % alignment)
         return false;
     if (reads(r, r->group->rank, rank) && places.region[0] == 0 && crosses(r)) {

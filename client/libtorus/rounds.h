@@ -32,8 +32,9 @@ struct tl_own {
 /* struct tl_lent: memory of this rank that the others read. */
 struct tl_lent {
     uint8_t *at;
-    struct tl_block *block; /* pinned; NULL: `copy`, or plain memory (cma.h) */
+    struct tl_block *block; /* pinned; NULL: `copy` or `plain` */
     uint8_t *copy;
+    bool plain; /* the others read it where it is (cma.h) */
     struct td_place place;
 };
 

@@ -26,6 +26,9 @@ static struct td_channel *accepted;
 static bool answered;
 static struct td_packet got[PACKETS_MAX];
 static uint32_t packets;
+static uint64_t reply; /* freed counts to keep when a packet arrives; 0: none */
+
+static void keep(uint64_t freed, uint8_t direction);
 
 /* ---- what channels call ---- */
 
@@ -38,6 +41,9 @@ static void on_packet(void *user, struct td_channel *c, const struct td_packet *
     got[packets++] = *packet;
     if (payload)
         td_payload_drop(payload);
+    if (reply)
+        keep(reply, 0);
+    reply = 0;
 }
 
 static void on_ended(void *user, struct td_channel *c, bool breach, const char *why)
@@ -92,6 +98,7 @@ static int setup(void **unused)
 {
     (void)unused;
     packets = 0;
+    reply = 0;
     answered = false;
     snprintf(directory, sizeof directory, "/tmp/torus-counts-XXXXXX");
     assert_non_null(mkdtemp(directory));
@@ -201,7 +208,7 @@ static void counts_of_another_direction_are_not_replaced(void **unused)
     expect(3, (const uint64_t[]){1, 3, 4});
 }
 
-static void what_waits_is_sent_at_the_end(void **unused)
+static void counts_that_wait_are_sent_at_the_end(void **unused)
 {
     (void)unused;
     keep(7, 0);
@@ -209,6 +216,34 @@ static void what_waits_is_sent_at_the_end(void **unused)
     UNTIL(packets > 0);
     assert_int_equal(packets, 1);
     assert_int_equal(got[0].freed, 7);
+}
+
+/* Counts of packets that the loop has just read do not wait until it has slept. */
+static void counts_leave_in_the_turn_that_made_them(void **unused)
+{
+    (void)unused;
+    send_data(1, 0);
+    reply = 9;
+    while (reply)
+        uv_run(&loop.uv, UV_RUN_ONCE);
+    assert_false(peer.owes_counts);
+    expect(2, (const uint64_t[]){1, 9});
+}
+
+/* The link may end while counts are sent before a packet: then it has no stream for the packet. */
+static void a_packet_of_a_link_that_has_ended_is_dropped(void **unused)
+{
+    (void)unused;
+    struct td_channel *channel = peer.channel;
+    keep(1, 0);
+    peer.up = false;
+    peer.channel = NULL;
+    send_data(2, 1);
+    keep(3, 0);
+    assert_false(peer.owes_counts);
+    peer.up = true;
+    peer.channel = channel;
+    expect(0, NULL);
 }
 
 static void nothing_is_sent_on_a_link_that_is_down(void **unused)
@@ -228,7 +263,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(data_takes_counts_along, setup, teardown),
         cmocka_unit_test_setup_teardown(counts_of_another_direction_are_not_replaced, setup,
                                         teardown),
-        cmocka_unit_test_setup_teardown(what_waits_is_sent_at_the_end, setup, teardown),
+        cmocka_unit_test_setup_teardown(counts_that_wait_are_sent_at_the_end, setup, teardown),
+        cmocka_unit_test_setup_teardown(counts_leave_in_the_turn_that_made_them, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_packet_of_a_link_that_has_ended_is_dropped, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(nothing_is_sent_on_a_link_that_is_down, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -444,7 +444,8 @@ static bool scatter(struct td_channel *c)
 static size_t staged_most(const struct td_channel *c)
 {
     size_t most = (c->sealed ? TD_SEAL_HEAD : TD_WIRE_PACKET_BYTES) + BEHIND_HEAD;
-    bool header_is_next = !c->payload && !c->express && c->handshake_received;
+    bool header_is_next =
+        (!c->payload || c->filled == c->payload->bytes) && !c->express && c->handshake_received;
     if (header_is_next && c->is_long && c->staged < most)
         return most - c->staged;
     return sizeof c->staging - c->staged;

@@ -50,19 +50,18 @@ void td_peers_counts_close(struct td_peers *peers)
     uv_close((uv_handle_t *)&peers->counts_prepare, NULL);
 }
 
-void td_peer_counts_ride(struct td_peer *p, const struct td_packet *packet)
+bool td_peer_counts_ride(struct td_peer *p, const struct td_packet *packet)
 {
-    if (!p->owes_counts)
-        return;
-    if (p->counts.direction == packet->direction)
-        p->owes_counts = false;
-    else
-        send_counts(p); /* routed: counts of another direction */
+    if (p->owes_counts && p->counts.direction != packet->direction)
+        send_counts(p); /* routed: counts of another direction, which the packet does not have */
+    p->owes_counts = false;
+    return p->up;
 }
 
 void td_peer_keep_counts(struct td_peer *p, const struct td_packet *packet)
 {
-    td_peer_counts_ride(p, packet);
+    if (!td_peer_counts_ride(p, packet))
+        return;
     p->counts = *packet;
     p->owes_counts = true;
     if (p->is_owing)

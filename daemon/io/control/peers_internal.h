@@ -14,6 +14,7 @@
  *   peers_express.c    the express path of tree messages
  *   peers_early.c      tree messages that arrived before their turn
  *   peers_send.c       sends and retransmits tree messages; sends packets, with lent bytes
+ *   peers_counts.c     counts of received packets that travel alone
  *   peers_delay.c      emulates the rate and latency of links
  *   peers_buffers.c    received payloads, until the core releases them */
 #ifndef TD_IO_CONTROL_PEERS_INTERNAL_H
@@ -83,9 +84,9 @@ struct td_peer {
     td_time delayed_until;                      /* when the last of them arrives */
     struct td_peer *next_slow;                  /* in the list of peers with delayed packets */
     bool is_slow;                               /* on that list; it stays there */
-    struct td_packet counts;                    /* to be sent at the end of the turn, */
-    bool owes_counts;                           /* if it owes them (peers_counts.h) */
-    struct td_peer *next_owing;                 /* in the list of peers that may be owed counts */
+    struct td_packet counts;                    /* sent at the end of the turn, if */
+    bool owes_counts;                           /* this (peers_counts.h) */
+    struct td_peer *next_owing;                 /* in the list of those whose counts may be due */
     bool is_owing;                              /* on that list */
     char text[200];                             /* why the link is down */
     struct td_log_rate log;                     /* of lines about the link */
@@ -136,8 +137,8 @@ struct td_peers {
     struct buffer *buffer;
     uint32_t buffers, buffer_free; /* UINT32_MAX: none */
     struct td_wire_memory memory;
-    struct taken *taken; /* early messages that the core gets next */
-    struct td_peer *owing;
+    struct taken *taken;   /* early messages that the core gets next */
+    struct td_peer *owing; /* the first one whose counts may be due */
     uv_check_t counts_check;
     uv_prepare_t counts_prepare;
     struct td_alarm delays; /* when the first delayed packet arrives */

@@ -173,7 +173,10 @@ void td_peer_transmit(struct td_peer *p, const struct td_packet *packet, struct 
         td_peer_keep_counts(p, packet);
         return;
     }
-    td_peer_counts_ride(p, packet);
+    if (!td_peer_counts_ride(p, packet)) {
+        td_payload_drop(payload);
+        return;
+    }
     if (!td_channel_send(p->channel, packet, payload))
         td_peer_end(p, "cannot send packets to it", RETRY_MS);
 }
