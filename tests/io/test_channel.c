@@ -18,13 +18,13 @@
 #include "io/bulk/channel.h"
 #include "io/bulk/endpoint.h"
 #include "random.h"
+#include "until.h"
 #include "wire/packet.h"
 
 enum {
     PACKET_BYTES = 262144,
     PACKETS = 300,
     HANDSHAKE_MS = 50,
-    DEADLINE_MS = 20000,
     HEAD_BYTES = 8 /* of a handshake */
 };
 
@@ -199,20 +199,7 @@ static const struct td_channel_calls out_calls = {.handshake = on_answer, .ended
 
 /* ---- life ---- */
 
-static void on_deadline(uv_timer_t *timer)
-{
-    (void)timer;
-    fail_msg("nothing happens any more");
-}
-
-/* UNTIL runs the loop until the condition holds. */
-#define UNTIL(condition)                                                                           \
-    do {                                                                                           \
-        uv_timer_start(&deadline, on_deadline, DEADLINE_MS, 0);                                    \
-        while (!(condition))                                                                       \
-            uv_run(&uv, UV_RUN_ONCE);                                                              \
-        uv_timer_stop(&deadline);                                                                  \
-    } while (0)
+#define UNTIL(condition) UNTIL_IN(&uv, &deadline, condition)
 
 static int setup(void **unused)
 {

@@ -16,8 +16,9 @@
 #include "io/bulk/channel.h"
 #include "io/bulk/express.h"
 #include "random.h"
+#include "until.h"
 
-enum { MESSAGES = 3000, HANDSHAKE_MS = 5000, DEADLINE_MS = 20000, SESSION = 99 };
+enum { MESSAGES = 3000, HANDSHAKE_MS = 5000, SESSION = 99 };
 
 static uv_loop_t uv;
 static uv_timer_t deadline;
@@ -121,20 +122,7 @@ static const struct td_channel_calls out_calls = {
 
 /* ---- life ---- */
 
-static void on_deadline(uv_timer_t *timer)
-{
-    (void)timer;
-    fail_msg("nothing happens any more");
-}
-
-/* UNTIL runs the loop until the condition holds. */
-#define UNTIL(condition)                                                                           \
-    do {                                                                                           \
-        uv_timer_start(&deadline, on_deadline, DEADLINE_MS, 0);                                    \
-        while (!(condition))                                                                       \
-            uv_run(&uv, UV_RUN_ONCE);                                                              \
-        uv_timer_stop(&deadline);                                                                  \
-    } while (0)
+#define UNTIL(condition) UNTIL_IN(&uv, &deadline, condition)
 
 static int setup(void **unused)
 {

@@ -13,8 +13,9 @@
 #include "io/control/peers_counts.h"
 #include "io/control/peers_internal.h"
 #include "io/control/peers_send.h"
+#include "until.h"
 
-enum { HANDSHAKE_MS = 5000, DEADLINE_MS = 20000, PACKETS_MAX = 16, BYTES = 1000 };
+enum { HANDSHAKE_MS = 5000, PACKETS_MAX = 16, BYTES = 1000 };
 
 static struct td_loop loop;
 static struct td_peers peers;
@@ -80,19 +81,7 @@ static const struct td_channel_calls of_peer = {.handshake = on_answer, .ended =
 
 /* ---- life ---- */
 
-static void on_deadline(uv_timer_t *timer)
-{
-    (void)timer;
-    fail_msg("nothing happens any more");
-}
-
-#define UNTIL(condition)                                                                           \
-    do {                                                                                           \
-        uv_timer_start(&deadline, on_deadline, DEADLINE_MS, 0);                                    \
-        while (!(condition))                                                                       \
-            uv_run(&loop.uv, UV_RUN_ONCE);                                                         \
-        uv_timer_stop(&deadline);                                                                  \
-    } while (0)
+#define UNTIL(condition) UNTIL_IN(&loop.uv, &deadline, condition)
 
 static int setup(void **unused)
 {
