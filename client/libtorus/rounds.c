@@ -103,9 +103,9 @@ static bool lends(const struct tl_rounds *r)
     return any;
 }
 
-/* crosses returns true for a call that is faster if the kernel copies from plain memory. A page
- * takes it 0.3 us, so two copies take less time while they stay in a cache, and so does one copy if
- * several ranks read it. The answer depends on the group and the call only. */
+/* crosses returns true for a call that is faster if the kernel copies from plain memory. The kernel
+ * takes 0.3 us for each page. So two copies take less time while they stay in a cache, and so does
+ * one copy that several ranks read. The answer depends on the group and the call only. */
 static bool crosses(const struct tl_rounds *r)
 {
     uint64_t blocks = r->group->size;
@@ -375,7 +375,7 @@ static void fold(const struct tl_rounds *r, uint8_t *to, uint32_t count, size_t 
 }
 
 /* collect copies one block from each rank, from the next one on: so not all ranks read the same
- * memory. `step`: between the blocks in the destination; `at`: of the block in each source. */
+ * memory. `at`: of the block in each source. */
 static bool collect(const struct tl_rounds *r, size_t block, size_t at)
 {
     bool good = true;
