@@ -85,6 +85,7 @@ class Log(unittest.TestCase):
         second = self.daemon(1)
         self.wait(0, "link to node 1 is (up|established)$")
         self.wait(1, "link to node 0 is (up|established)$")
+        self.assertEqual(self.ctl("ping", "1", "--timeout", "60").returncode, 0)  # it is heard
         second.send_signal(signal.SIGSTOP)
         try:
             self.wait(0, r"node 1 has been silent for \d+\.\d{3} s, since \d\d:\d\d:\d\d\.\d{3}: its daemon does not run, or ")
