@@ -75,6 +75,7 @@ class Log(unittest.TestCase):
         second = self.daemon(1)
         self.wait(0, "link to node 1 is (up|established)$")
         self.wait(1, "link to node 0 is (up|established)$")
+        self.assertEqual(self.ctl("ping", "1", "--timeout", "60").returncode, 0)  # it is heard
         second.terminate()
         self.wait(0, "link to node 1 is down: its daemon was stopped by its operator ")
         self.daemon(1)
@@ -148,8 +149,10 @@ class Log(unittest.TestCase):
                                  + ("stopped by its operator$" if stops else "restarted$"))
                 self.assertRegex(said, r"(?m)^  the daemon of node 1( \(host [^)]+\))? was restarted .* ago, at [0-9:.]+"
                                  + ("$" if stops else "; the earlier one crashed or was killed$"))
-                said = self.ctl("why", "heat", "--socket", self.path("s1")).stdout  # of the new daemon itself
-                self.assertRegex(said, r"(?m)^  the daemon of node 1 was restarted .* ago, at [0-9:.]+; its journal says how")
+                until, said = time.monotonic() + DEADLINE_S, ""
+                while not re.search(r"(?m)^  the daemon of node 1 was restarted .* ago, at [0-9:.]+; its journal says how", said):
+                    self.assertLess(time.monotonic(), until, said)
+                    said = self.ctl("why", "heat", "--socket", self.path("s1")).stdout  # of the new daemon itself
                 for process in first, again:
                     process.kill()
                     process.wait()

@@ -169,7 +169,8 @@ static struct td_payload *make_payload(struct td_peers *peers, const struct td_a
 
 void td_peer_transmit(struct td_peer *p, const struct td_packet *packet, struct td_payload *payload)
 {
-    if (packet->kind == TD_PACKET_CREDIT) {
+    /* counts of nothing are the first packet of a link, by which the other end hears of this one */
+    if (packet->kind == TD_PACKET_CREDIT && packet->freed > 0) {
         td_peer_keep_counts(p, packet);
         return;
     }
