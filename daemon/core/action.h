@@ -73,6 +73,8 @@ struct td_action {
             struct td_packet packet;
             struct td_slice slice; /* DATA: bytes [packet.offset, + packet.bytes) of it */
             struct td_view view;   /* its arrays live until SENT */
+            bool may_wait; /* CREDIT: until the driver has read what it can read now; a later
+                              packet to the node replaces it */
         } packet;
         struct {
             uint32_t node;

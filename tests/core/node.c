@@ -28,6 +28,7 @@ static void record(uint32_t first)
         } else if (a->kind == TD_ACTION_SEND_PACKET) {
             assert_true(node.packets < NODE_PACKETS_MAX);
             node.packet[node.packets++] = a->u.packet.packet;
+            node.waiting += a->u.packet.may_wait;
         } else if (a->kind == TD_ACTION_REPEAT_TREE) {
             node.repeats =
                 (struct node_kept){node.repeats.count + 1, a->u.kept.node, a->u.kept.number};
@@ -109,7 +110,7 @@ void node_run(void)
 void node_forget(void)
 {
     record(0);
-    node.sents = node.packets = node.replies = node.computes = 0;
+    node.sents = node.packets = node.waiting = node.replies = node.computes = 0;
     node.dropped_links = node.released_buffers = 0;
     node.repeats = node.forgets = (struct node_kept){0};
     node.early_kept = node.early_taken = (struct node_kept){0};

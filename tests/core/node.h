@@ -38,7 +38,7 @@ struct node {
     struct node_sent sent[NODE_SENT_MAX]; /* since node_forget */
     uint32_t sents;
     struct td_packet packet[NODE_PACKETS_MAX]; /* since node_forget */
-    uint32_t packets;
+    uint32_t packets, waiting; /* waiting: those that the driver may hold for a while */
     struct node_kept repeats, forgets, early_kept, early_taken;
     uint32_t early_forgotten, dropped_links, computes, released_buffers;
     uint64_t handle;       /* of the latest COMPUTE */

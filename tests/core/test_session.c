@@ -253,6 +253,7 @@ static void a_link_that_comes_back_repeats_what_the_far_end_lacks(void **state)
     assert_int_equal(far_resumes(), 0); /* no reply was requested */
     assert_int_equal(node.packets, 1);
     assert_int_equal(node.packet[0].kind, TD_PACKET_CREDIT); /* earlier ones may be lost */
+    assert_int_equal(node.waiting, 0);
     assert_true(far_hear(2));
     node_end();
 }

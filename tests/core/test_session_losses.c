@@ -95,7 +95,13 @@ static void a_packet_that_came_before_is_dropped_and_a_gap_is_asked_about_once(v
     (void)state;
     begin();
     far_meet();
+    node_run();
+    node_forget();
     take(1);
+    node_run();
+    assert_int_equal(node.packets, 1); /* its counts, */
+    assert_int_equal(node.packet[0].freed, 1);
+    assert_int_equal(node.waiting, 1); /* which the next packets may replace */
     take(1);
     assert_int_equal(far.link->lane->received, 1);
     assert_int_equal(node.released_buffers, 2);

@@ -251,6 +251,7 @@ static bool transmit(struct td_core *core, struct td_link *link)
         struct td_action *a = td_core_act(core, TD_ACTION_SEND_PACKET);
         a->u.packet.node = link->node;
         a->u.packet.packet = (struct td_packet){.kind = TD_PACKET_CREDIT};
+        a->u.packet.may_wait = !link->counts_due;
         fill_counts(link, &a->u.packet.packet);
         link->counts_due = false;
     }

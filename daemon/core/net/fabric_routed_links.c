@@ -175,6 +175,7 @@ static void send_credit(struct td_core *core, unsigned direction)
     struct td_action *a = td_core_act_bare(core, TD_ACTION_SEND_PACKET);
     a->u.packet.node = port->neighbour;
     a->u.packet.packet = (struct td_packet){.kind = TD_PACKET_CREDIT};
+    a->u.packet.may_wait = false; /* the counts of a direction do not replace those of another */
     fill_counts(core, direction, &a->u.packet.packet);
 }
 

@@ -3,15 +3,7 @@
 
 #include "io/loop.h"
 #include "peers_internal.h"
-#include "peers_link.h"
-
-static void send_counts(struct td_peer *p)
-{
-    struct td_packet packet = p->counts;
-    p->owes_counts = false;
-    if (p->up && !td_channel_send(p->channel, &packet, NULL))
-        td_peer_end(p, "cannot send packets to it", RETRY_MS);
-}
+#include "peers_send.h"
 
 static void send_all(struct td_peers *peers)
 {
@@ -20,7 +12,7 @@ static void send_all(struct td_peers *peers)
         peers->owing = p->next_owing;
         p->is_owing = false;
         if (p->owes_counts)
-            send_counts(p);
+            td_peer_transmit(p, &p->counts, NULL);
     }
 }
 
@@ -50,20 +42,10 @@ void td_peers_counts_close(struct td_peers *peers)
     uv_close((uv_handle_t *)&peers->counts_prepare, NULL);
 }
 
-bool td_peer_counts_ride(struct td_peer *p, const struct td_packet *packet)
-{
-    if (p->owes_counts && p->counts.direction != packet->direction)
-        send_counts(p); /* routed: counts of another direction, which the packet does not have */
-    p->owes_counts = false;
-    return p->up;
-}
-
 void td_peer_keep_counts(struct td_peer *p, const struct td_packet *packet)
 {
-    if (!td_peer_counts_ride(p, packet))
-        return;
     p->counts = *packet;
-    p->owes_counts = true;
+    p->owes_counts = p->up; /* otherwise LINK_DOWN follows */
     if (p->is_owing)
         return;
     p->is_owing = true;

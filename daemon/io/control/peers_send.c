@@ -169,15 +169,7 @@ static struct td_payload *make_payload(struct td_peers *peers, const struct td_a
 
 void td_peer_transmit(struct td_peer *p, const struct td_packet *packet, struct td_payload *payload)
 {
-    /* counts of nothing are the first packet of a link, by which the other end hears of this one */
-    if (packet->kind == TD_PACKET_CREDIT && packet->freed > 0) {
-        td_peer_keep_counts(p, packet);
-        return;
-    }
-    if (!td_peer_counts_ride(p, packet)) {
-        td_payload_drop(payload);
-        return;
-    }
+    p->owes_counts = false; /* this packet has later ones */
     if (!td_channel_send(p->channel, packet, payload))
         td_peer_end(p, "cannot send packets to it", RETRY_MS);
 }
@@ -200,6 +192,10 @@ void td_peers_send_packet(struct td_peers *peers, const struct td_action *a)
     struct td_peer *p = &peers->peer[a->u.packet.node];
     const struct td_packet *packet = &a->u.packet.packet;
     bool data = packet->kind == TD_PACKET_DATA, lent = false;
+    if (!data && a->u.packet.may_wait) {
+        td_peer_keep_counts(p, packet);
+        return;
+    }
     struct td_payload *payload =
         data && p->up ? make_payload(peers, a, p->terms.kind >= TD_SEAL_AUTHENTICATE, &lent) : NULL;
     if (p->up && data && !payload)
