@@ -10,19 +10,10 @@
 
 #include "inspect/inspect.h"
 #include "inspect/wanted.h"
+#include "no_options.h"
 #include "printed.h"
-#include "torusctl.h"
 
 #define MS ((json_int_t)1000000)
-
-/* The module takes --user from the arguments; that is tested with the program. */
-const char *ctl_take_option(int *argc, char **argv, const char *name)
-{
-    (void)argc;
-    (void)argv;
-    (void)name;
-    return NULL;
-}
 
 /* others returns the jobs beside job c of user 0, which was found: a and b of user 0 run, and b of
  * user 7 does. The oldest call of b of user 0 has been in flight for `b_ms`. */
