@@ -430,7 +430,7 @@ static const char *take_plan(const struct choice *c)
         return "redist";
     const struct td_fft *fft = &c->in->plan->fft;
     bool wide = fft->dimensions < 3 || fft->size[0] >= c->slots;
-    return c->in->plan->rows && !c->routed && wide && c->slots <= 7 ? "fft_rows" : "fft";
+    return c->in->plan->rows && !c->routed && wide ? "fft_rows" : "fft";
 }
 
 /* straight_time returns the least time of a broadcast in bytes: pieces follow each other, the root

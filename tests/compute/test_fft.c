@@ -2,7 +2,9 @@
 /* 1-D transforms of every kind compared with the sums that define them, in random layouts, over
  * whole buffers, so that a value outside the result that was written is found, too. */
 #include <fcntl.h>
+#include <malloc.h>
 #include <math.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -361,6 +363,37 @@ static void plan_in_use_stays_until_its_last_use_ends(void **unused)
     td_fft_release(new);
 }
 
+static void *execute_often(void *transform)
+{
+    for (int i = 0; i < 20; i++)
+        assert_int_equal(td_fft_run(transform, memory[0], memory[0]), TD_OK);
+    return NULL;
+}
+
+/* A long prime length is transformed in a buffer that FFTW allocates in each execution. */
+static void each_execution_of_a_thread_has_the_same_buffer(void **unused)
+{
+    (void)unused;
+    enum { PRIME = 16411, BUFFER = PRIME * 2 * sizeof(double), THREAD = 256 << 10 };
+    struct td_transform t = {.type = TD_TYPE_COMPLEX_DOUBLE,
+                             .kind = TD_TRANSFORM_C2C,
+                             .sign = -1,
+                             .length = PRIME,
+                             .batch = 1,
+                             .stride = 1,
+                             .to_stride = 1,
+                             .factor = 1};
+    pthread_t thread;
+    mallopt(M_MMAP_THRESHOLD, 16 << 20); /* as in torusd */
+    mallopt(M_TRIM_THRESHOLD, 16 << 20);
+    memset(memory, 0, sizeof memory);
+    assert_int_equal(td_fft_run(&t, memory[0], memory[0]), TD_OK);
+    size_t all = mallinfo2().arena;
+    assert_int_equal(pthread_create(&thread, NULL, execute_often, &t), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_in_range(mallinfo2().arena - all, 0, 2 * BUFFER + THREAD);
+}
+
 static void the_planner_aborts_on_a_thread_that_must_not_wait_for_it(void **unused)
 {
     (void)unused;
@@ -403,6 +436,7 @@ int main(void)
         cmocka_unit_test(what_is_not_defined_is_an_error),
         cmocka_unit_test(equal_work_has_one_shape),
         cmocka_unit_test(plan_in_use_stays_until_its_last_use_ends),
+        cmocka_unit_test(each_execution_of_a_thread_has_the_same_buffer),
         cmocka_unit_test(the_planner_aborts_on_a_thread_that_must_not_wait_for_it),
     };
     return cmocka_run_group_tests(tests, NULL, teardown);

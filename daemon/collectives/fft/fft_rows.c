@@ -374,21 +374,22 @@ enum {
     WIDTH_LEAST = 256,      /* bytes: shorter pieces of rows cost more to find than to move */
     CHUNKS_LEAST = 6,       /* of a node, so that its messages and its arithmetic overlap, but: */
     MESSAGE_LEAST = 1 << 18 /* bytes, or a packet if that is less: shorter messages cost more than
-                               they gain by overlapping */
+                               they gain by overlapping, or by the cache */
 };
 
+/* chunk_columns returns how many of a node's `columns` columns are in a chunk. */
 static int64_t chunk_columns(const struct td_program *p, uint64_t columns)
 {
-    uint64_t element = (uint64_t)parameters(p)->element, least = WIDTH_LEAST / element;
-    uint64_t most = CHUNK_BYTES / (rows_total(p) * element), nodes = p->group->slots;
-    uint64_t some = (columns + CHUNKS_LEAST - 1) / CHUNKS_LEAST;
-    uint64_t packet = p->tuning.packet_bytes,
-             message = packet < MESSAGE_LEAST ? packet : MESSAGE_LEAST;
-    message = nodes > 1 ? message * nodes / (rows_total(p) * element) : 0; /* columns */
-    some = some > message ? some : message;
-    most = some < most ? some : most;
-    most = most > least ? most : least;
-    return (int64_t)(most < columns ? most : columns);
+    uint64_t element = (uint64_t)parameters(p)->element, column = rows_total(p) * element;
+    uint64_t packet = p->tuning.packet_bytes, nodes = p->group->slots;
+    uint64_t messages = (packet < MESSAGE_LEAST ? packet : MESSAGE_LEAST) * nodes / column;
+    uint64_t least = WIDTH_LEAST / element, most = CHUNK_BYTES / column;
+    uint64_t chunk = (columns + CHUNKS_LEAST - 1) / CHUNKS_LEAST;
+    if (nodes > 1 && messages > least)
+        least = messages;
+    chunk = chunk < most ? chunk : most;
+    chunk = chunk > least ? chunk : least;
+    return (int64_t)(chunk < columns ? chunk : columns);
 }
 
 /* chunk_rows returns the number of rows of `row` bytes of a chunk. */
@@ -423,10 +424,6 @@ static void plan_chunks(struct td_program *p)
                                             (int64_t)rows_total(p) * parameters(p)->pitch;
 }
 
-/* NODES_MAX: measured. Among more nodes messages are short. On a torus moves use the links better.
- */
-enum { NODES_MAX = 7 };
-
 static bool applies(struct td_query *q)
 {
     const struct td_program *p = q->program;
@@ -438,7 +435,7 @@ static bool applies(struct td_query *q)
         return td_query_refuse(q, "on a torus, separate moves use the links better");
     if (p->plan->fft.dimensions == 3 && p->plan->fft.size[0] < p->group->slots)
         return td_query_refuse(q, "axis 0 is too short to give every node a part");
-    return p->group->slots <= NODES_MAX || td_query_refuse(q, "there are more than 7 nodes");
+    return true;
 }
 
 static void add_needs(struct td_program *p, uint64_t here, uint64_t others, uint64_t peers)
@@ -488,7 +485,7 @@ static void compile(struct td_query *q, struct td_program *p)
 
 const struct td_method td_method_fft_rows = {
     .name = "fft_rows",
-    .why = "rows, then columns chunk by chunk: faster than separate moves among few nodes",
+    .why = "rows, then columns chunk by chunk, in little scratch memory",
     .kinds = TD_KIND_BIT(TD_KIND_FFT),
     .class = TD_COST_STRAIGHT,
     .applies = applies,

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <fftw3.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const fftw_r2r_kind real_kind[TD_TRANSFORM_KINDS] = {
@@ -97,8 +98,28 @@ void *td_fft_plan_make(const struct td_shape *s, void *in, void *out, unsigned f
     return td_shape_is_double(s) ? make_double(s, in, out, flags) : make_float(s, in, out, flags);
 }
 
+/* fill_lists gives the calling thread small free blocks, so that malloc reuses FFTW's buffers.
+ *
+ * Some plans allocate a buffer of about 512 KiB in each execution. glibc before 2.38 cuts a small
+ * block off behind such aligned memory, and when both are free keeps the small one in the thread's
+ * own list, which has room for seven blocks of each size. Until that is full the buffer cannot join
+ * the free memory behind it, and is too short for the next one: each thread would own eight. */
+static void fill_lists(void)
+{
+    enum { LEAST = 24, STEP = 16, SIZES = 8, ROOM = 7 };
+    void *volatile block[SIZES * ROOM];
+    for (size_t i = 0; i < SIZES * ROOM; i++)
+        block[i] = malloc(LEAST + i / ROOM * STEP);
+    for (size_t i = 0; i < SIZES * ROOM; i++)
+        free(block[i]);
+}
+
 void td_fft_plan_run(const struct td_shape *s, void *plan, void *in, void *out)
 {
+    static _Thread_local bool filled;
+    if (!filled)
+        fill_lists();
+    filled = true;
     if (td_shape_is_double(s))
         run_double(s, plan, in, out);
     else
