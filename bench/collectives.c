@@ -15,6 +15,7 @@
 #include "collectives_driver.h"
 #include "base/quantity.h"
 #include "floors.h"
+#include "hosts.h"
 #include "load.h"
 
 static const char usage[] =
@@ -297,7 +298,7 @@ static bool start(struct bench *b, enum side side, const struct setting *setting
 static bool measure_setting(struct bench *b, const struct setting *setting)
 {
     pid_t pid[BUSY_MAX] = {0};
-    bool well = !setting->hosts || hosts_up(setting, b->link);
+    bool well = !setting->hosts || hosts_up("collectives", setting->nodes, b->link);
     for (int s = 0; s < SIDES && well; s++)
         well = start(b, (enum side)s, setting);
     for (int busy = 0; busy < 2 && well; busy++) {
@@ -367,22 +368,6 @@ static bool security_is_known(const char *name)
 {
     return strcmp(name, "insecure") == 0 || strcmp(name, "authenticate") == 0 ||
            strcmp(name, "encrypt") == 0;
-}
-
-/* rate_of returns the bytes of TCP's payload per second of a rate in tc's notation: a frame of
- * 1,538 bytes with preamble and gap carries 1,448. */
-static double rate_of(const char *link)
-{
-    static const struct {
-        const char *unit;
-        double bits;
-    } units[] = {{"gbit", 1e9}, {"mbit", 1e6}, {"kbit", 1e3}};
-    char *unit = NULL;
-    double number = strtod(link, &unit);
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
-        if (strcmp(unit, units[i].unit) == 0)
-            return number * units[i].bits / 8 * 1448 / 1538;
-    return 0;
 }
 
 static bool parse(struct bench *b, int argc, char **argv)
@@ -457,7 +442,7 @@ static void complete(struct bench *b)
         b->wanted_load[i] |= !any_load;
     b->link = b->link ? b->link : "1gbit";
     b->security = b->security ? b->security : "insecure";
-    b->rate = rate_of(b->link);
+    b->rate = hosts_rate(b->link);
     if (b->samples == 0)
         b->samples = b->quick ? QUICK_SAMPLES : SAMPLES;
 }

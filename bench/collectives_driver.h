@@ -29,10 +29,6 @@ bool side_has(enum side side, enum operation operation, bool busy);
  * message. `folder` has the measuring programs and torusctl. */
 bool side_start(struct running *r, enum side side, const struct setting *setting,
                 const char *folder, const char *security);
-/* hosts_up makes the hosts of a setting with links of a rate such as 1gbit, if it has any;
- * hosts_down removes them. */
-bool hosts_up(const struct setting *setting, const char *rate);
-void hosts_down(void);
 /* side_sample returns the seconds of one call: from the first rank's begin to the last rank's end
  * over the calls of the order (but see lets_go); below 0 after an error and its message. */
 double side_sample(const struct running *r, const struct order *order);

@@ -9,8 +9,7 @@
 #include <unistd.h>
 
 #include "collectives_driver.h"
-
-#define HOSTS_PREFIX "torus-host" /* of the names of the hosts */
+#include "hosts.h"
 
 enum { SAMPLE_MS = 120000 };
 
@@ -62,37 +61,6 @@ bool side_start(struct running *r, enum side side, const struct setting *setting
                                   .nodes = setting->nodes,
                                   .ranks_per_node = setting->ranks_per_node};
     return running_start(r, &launch);
-}
-
-/* hosts_run runs hosts.sh and returns true if it succeeds. */
-static bool hosts_run(const char *const *arguments)
-{
-    pid_t pid = fork();
-    int status = -1;
-    if (pid == 0) {
-        execv(HOSTS, (char *const *)arguments);
-        _exit(127);
-    }
-    return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
-}
-
-bool hosts_up(const struct setting *setting, const char *rate)
-{
-    char nodes[16];
-    snprintf(nodes, sizeof nodes, "%u", setting->nodes);
-    const char *up[] = {HOSTS, "up", HOSTS_PREFIX, nodes, rate, NULL};
-    if (hosts_run(up))
-        return true;
-    fprintf(stderr, "collectives: %s could not make %u hosts: it needs root and free names %s*\n",
-            HOSTS, setting->nodes, HOSTS_PREFIX);
-    hosts_down();
-    return false;
-}
-
-void hosts_down(void)
-{
-    const char *down[] = {HOSTS, "down", HOSTS_PREFIX, NULL};
-    hosts_run(down);
 }
 
 double side_sample(const struct running *r, const struct order *order)

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "fft_driver.h"
+#include "hosts.h"
 #include "load.h"
 
 static const char usage[] =
@@ -22,8 +23,11 @@ static const char usage[] =
     "\n"
     "  --quick          1024x1024 and 64x64x64 in three settings, few samples\n"
     "  --json FILE      also write the results to FILE\n"
-    "  --setting NAME   1x1, 1x4, 1x8, 1x9, 4x1, 8x1 or 9x1 (nodes x ranks per node);\n"
-    "                   may be repeated\n"
+    "  --setting NAME   1x1, 1x4, 1x8, 1x9, 4x1, 8x1, 9x1 or 16x1 (nodes x ranks per node),\n"
+    "                   or hosts-4x1 or hosts-4x2; may be repeated\n"
+    "  --hosts          the settings whose nodes are network namespaces with links of limited\n"
+    "                   rate; needs root\n"
+    "  --link RATE      of these hosts, for tc(8) (default 1gbit)\n"
     "  --array NAME     1024x1024, 2048x2048, 4096x4096, 128x128x128, 256x256x256 or 64x64x64;\n"
     "                   may be repeated\n"
     "  --samples N      samples of each, 9\n"
@@ -31,11 +35,19 @@ static const char usage[] =
     "PLAN: time of planning. FIRST: time of the first execution. STEADY: median of the executions\n"
     "after torusd has measured its plans in the background. GFLOPS: 5 N log2 N / STEADY. RATIO:\n"
     "time of torusd over FFTW-MPI's. MEMORY: peak of ranks and daemons. ERROR: largest error over\n"
-    "largest value. OTHERS: processors busy with other programs just before STEADY.\n";
+    "largest value. OTHERS: processors busy with other programs just before STEADY. LIMIT: time\n"
+    "in which the hosts' links can carry the data, which moves twice.\n";
 
-static const struct setting settings[] = {{"1x1", 1, 1}, {"1x4", 1, 4}, {"1x8", 1, 8},
-                                          {"1x9", 1, 9}, {"4x1", 4, 1}, {"8x1", 8, 1},
-                                          {"9x1", 9, 1}};
+static const struct setting settings[] = {{"1x1", 1, 1, false},
+                                          {"1x4", 1, 4, false},
+                                          {"1x8", 1, 8, false},
+                                          {"1x9", 1, 9, false},
+                                          {"4x1", 4, 1, false},
+                                          {"8x1", 8, 1, false},
+                                          {"9x1", 9, 1, false},
+                                          {"16x1", 16, 1, false},
+                                          {"hosts-4x1", 4, 1, true},
+                                          {"hosts-4x2", 4, 2, true}};
 static const struct problem problems[] = {
     {2, {1024, 1024, 0}}, {2, {2048, 2048, 0}}, {2, {4096, 4096, 0}},
     {3, {128, 128, 128}}, {3, {256, 256, 256}}, {3, {64, 64, 64}},
@@ -51,9 +63,9 @@ enum {
 };
 
 struct bench {
-    bool quick, wanted_setting[SETTINGS], wanted_problem[PROBLEMS];
+    bool quick, hosts, wanted_setting[SETTINGS], wanted_problem[PROBLEMS];
     uint32_t samples;
-    const char *json;
+    const char *json, *link;
     char folder[PATH_MAX], file[64];
     struct running side[SIDES];
     double *reference[PROBLEMS];
@@ -62,6 +74,14 @@ struct bench {
 };
 
 /* ---- measuring ---- */
+
+/* limit_on_links returns the least seconds in which the links of the hosts can carry the data: each
+ * host sends what it has of the columns of the others, and they send it back. */
+static double limit_on_links(const struct setting *setting, const struct problem *p, double rate)
+{
+    double hosts = setting->nodes, bytes = (double)points_of(p) * 2 * sizeof(double);
+    return setting->hosts && rate > 0 ? 2 * bytes / hosts * (hosts - 1) / hosts / rate : 0;
+}
 
 /* open_side plans and executes once, as a new process does. */
 static bool open_side(struct bench *b, enum side side, const struct problem *p, struct figures *f)
@@ -122,6 +142,7 @@ static bool measure(struct bench *b, const struct setting *setting, size_t which
     struct order order = {.kind = ORDER_SETTLE, .times = SETTLE_SECONDS};
     char text[64];
     *r = (struct result){.setting = setting, .problem = problems[which], .samples = b->samples};
+    r->limit_s = limit_on_links(setting, &r->problem, hosts_rate(b->link));
     problem_text(&r->problem, text, sizeof text);
     if (!b->reference[which] && !(b->reference[which] = reference_make(&problems[which]))) {
         fprintf(stderr, "bench fft: no memory for %s\n", text);
@@ -145,7 +166,7 @@ static bool measure(struct bench *b, const struct setting *setting, size_t which
 
 static bool measure_setting(struct bench *b, const struct setting *setting)
 {
-    bool well = true;
+    bool well = !setting->hosts || hosts_up("bench fft", setting->nodes, b->link);
     for (int side = 0; side < SIDES; side++)
         well = well && side_start(&b->side[side], (enum side)side, setting, b->folder);
     for (size_t i = 0; i < PROBLEMS && well; i++)
@@ -153,6 +174,8 @@ static bool measure_setting(struct bench *b, const struct setting *setting)
             well = measure(b, setting, i);
     for (int side = 0; side < SIDES; side++)
         running_stop(&b->side[side]);
+    if (setting->hosts)
+        hosts_down();
     return well;
 }
 
@@ -187,10 +210,13 @@ static bool parse(struct bench *b, int argc, char **argv)
     bool well = true;
     for (int i = 1; i < argc && well; i++) {
         const char *name = argv[i], *value = i + 1 < argc ? argv[i + 1] : "";
-        bool alone = strcmp(name, "--quick") == 0;
-        if (alone)
-            b->quick = true;
-        else if (strcmp(name, "--json") == 0)
+        bool quick = strcmp(name, "--quick") == 0, hosts = strcmp(name, "--hosts") == 0;
+        b->quick |= quick;
+        b->hosts |= hosts;
+        i += !quick && !hosts;
+        if (quick || hosts)
+            continue;
+        if (strcmp(name, "--json") == 0)
             well = (b->json = value)[0] != '\0';
         else if (strcmp(name, "--setting") == 0)
             well = want_setting(b, value);
@@ -198,16 +224,18 @@ static bool parse(struct bench *b, int argc, char **argv)
             well = want_problem(b, value);
         else if (strcmp(name, "--samples") == 0)
             well = (b->samples = (uint32_t)atoi(value)) >= 1 && b->samples <= SAMPLES_MAX;
+        else if (strcmp(name, "--link") == 0)
+            well = (b->link = value)[0] != '\0';
         else
             well = false;
-        i += !alone;
     }
+    bool any_setting = any(b->wanted_setting, SETTINGS);
     if (b->samples == 0)
         b->samples = b->quick ? QUICK_SAMPLES : SAMPLES;
-    if (!any(b->wanted_setting, SETTINGS) && b->quick)
+    for (size_t i = 0; i < SETTINGS && !any_setting && (b->hosts || !b->quick); i++)
+        b->wanted_setting[i] = settings[i].hosts == b->hosts;
+    if (!any_setting && !b->hosts && b->quick)
         well = well && want_setting(b, "1x1") && want_setting(b, "1x4") && want_setting(b, "4x1");
-    else if (!any(b->wanted_setting, SETTINGS))
-        memset(b->wanted_setting, true, SETTINGS);
     if (!any(b->wanted_problem, PROBLEMS) && b->quick)
         well = well && want_problem(b, "1024x1024") && want_problem(b, "64x64x64");
     else if (!any(b->wanted_problem, PROBLEMS))
@@ -227,7 +255,7 @@ static bool find_folder(char folder[PATH_MAX])
 
 int main(int argc, char **argv)
 {
-    static struct bench b;
+    static struct bench b = {.link = "1gbit"};
     bool well = true;
     if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
         fputs(usage, stdout);

@@ -15,6 +15,7 @@ enum side { TORUSD, FFTW_MPI, SIDES };
 struct setting {
     const char *name;
     uint32_t nodes, ranks_per_node;
+    bool hosts; /* the nodes are hosts with links of limited rate */
 };
 
 /* ---- fft_side.c ---- */
@@ -58,7 +59,8 @@ struct result {
     const struct setting *setting;
     struct problem problem;
     uint32_t samples;
-    double others; /* processors busy with other programs just before */
+    double others;  /* processors busy with other programs just before */
+    double limit_s; /* least time in which the hosts' links can carry the data; 0: no hosts */
     struct figures side[SIDES];
 };
 

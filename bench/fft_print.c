@@ -32,7 +32,7 @@ static void time_text(double seconds, char *text, size_t size)
         snprintf(text, size, "%.3g s", seconds);
 }
 
-enum { SETTING, ARRAY, WHO, PLAN, FIRST, STEADY, GFLOPS, RATIO, MEMORY, ERROR, OTHERS, COLUMNS };
+enum { SETTING, ARRAY, WHO, PLAN, FIRST, STEADY, GFLOPS, RATIO, MEMORY, ERROR, OTHERS, LIMIT, COLUMNS };
 
 static void add_line(struct libscols_table *t, const struct result *r, enum side side)
 {
@@ -43,6 +43,7 @@ static void add_line(struct libscols_table *t, const struct result *r, enum side
         snprintf(text[SETTING], size, "%s", r->setting->name);
         problem_text(&r->problem, text[ARRAY], size);
         snprintf(text[OTHERS], size, "%.1f", r->others);
+        time_text(r->limit_s > 0 ? r->limit_s : -1, text[LIMIT], size);
         if (f->steady_s > 0 && r->side[FFTW_MPI].steady_s > 0)
             snprintf(text[RATIO], size, "%.2f", f->steady_s / r->side[FFTW_MPI].steady_s);
     }
@@ -63,7 +64,7 @@ void print_table(const struct result *results, size_t count)
 {
     static const char *const name[COLUMNS] = {"SETTING", "ARRAY",  "SIDE",   "PLAN",
                                               "FIRST",   "STEADY", "GFLOPS", "RATIO",
-                                              "MEMORY",  "ERROR",  "OTHERS"};
+                                              "MEMORY",  "ERROR",  "OTHERS", "LIMIT"};
     struct libscols_table *t = scols_new_table();
     for (size_t i = 0; i < COLUMNS; i++)
         scols_table_new_column(t, name[i], 0, i <= WHO ? 0 : SCOLS_FL_RIGHT);
@@ -94,10 +95,10 @@ bool print_json(const char *path, const struct result *results, size_t count, bo
         for (uint32_t d = 0; d < r->problem.dimensions; d++)
             json_array_append_new(shape, json_integer((json_int_t)r->problem.size[d]));
         json_array_append_new(
-            list, json_pack("{s:s s:i s:i s:o s:i s:f s:o s:o}", "setting", r->setting->name,
+            list, json_pack("{s:s s:i s:i s:o s:i s:f s:f s:o s:o}", "setting", r->setting->name,
                             "nodes", (int)r->setting->nodes, "ranks",
                             (int)(r->setting->nodes * r->setting->ranks_per_node), "shape", shape,
-                            "samples", (int)r->samples, "others", r->others, "torusd",
+                            "samples", (int)r->samples, "others", r->others, "limit_s", r->limit_s, "torusd",
                             side_json(r, TORUSD), "fftw_mpi", side_json(r, FFTW_MPI)));
     }
     json_t *all = json_pack("{s:i s:b s:o}", "version", 1, "quick", quick, "results", list);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "fft_driver.h"
+#include "hosts.h"
 
 enum { ORDER_MS = 600000, LOOK_MS = 5, PROCESSES_MAX = 256 };
 
@@ -27,6 +28,8 @@ bool side_start(struct running *r, enum side side, const struct setting *setting
                                   .socket = "FFT_SOCKET",
                                   .launcher = side == TORUSD ? EMULATE : MPIRUN_OPENMPI,
                                   .setting = "fft.effort=measure",
+                                  .hosts = setting->hosts ? HOSTS_PREFIX : NULL,
+                                  .security = "insecure",
                                   .nodes = setting->nodes,
                                   .ranks_per_node = setting->ranks_per_node};
     return running_start(r, &launch);

@@ -129,7 +129,8 @@ run_mpi() {
         --mca mpi_yield_when_idle 1 --mca plm_rsh_agent "$0 agent" \
         --mca oob_tcp_if_include net0 --mca btl_tcp_if_include net0 --mca pml ob1 \
         --mca btl tcp,vader,self --host "${list#,}" -n $((hosts * ranks)) \
-        -x COLLECTIVES_SOCKET ${COLLECTIVES_MEMORY:+-x COLLECTIVES_MEMORY} "$program"
+        ${COLLECTIVES_SOCKET:+-x COLLECTIVES_SOCKET} ${FFT_SOCKET:+-x FFT_SOCKET} \
+        ${COLLECTIVES_MEMORY:+-x COLLECTIVES_MEMORY} "$program"
 }
 
 run_plain() {
