@@ -41,7 +41,7 @@
     each(alltoall_phased, 27, 2) \
     each(alltoall_pairwise, 28, 2) \
     each(alltoallv_pairwise, 29, 1) \
-    each(fft_rows, 30, 5) \
+    each(fft_rows, 30, 6) \
     each(fft, 31, 1) \
     each(redist, 32, 1)
 /* clang-format on */
