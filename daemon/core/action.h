@@ -31,6 +31,8 @@ enum td_action_kind {
     TD_ACTION_PREPARE_TRANSFORM, /* executions of a plan will perform such a step: make what it
                                     needs, at leisure. Nothing follows */
     TD_ACTION_PREPARE_SCRATCH,   /* they will use such scratch memory */
+    TD_ACTION_RETURN_SCRATCH,    /* no operation has used such scratch memory lately: the system may
+                                    have it */
     TD_ACTION_RELEASE_BUFFER,    /* of a received packet */
     TD_ACTION_RELEASE_REGION,    /* unmap: nothing refers to it any more */
     TD_ACTION_CLOSE_SEGMENT,     /* of a group that was local (JOINED): its calls go by request */
@@ -95,7 +97,7 @@ struct td_action {
         } transform;
         struct {
             uint64_t offset, bytes;
-        } scratch; /* PREPARE_SCRATCH */
+        } scratch; /* PREPARE_SCRATCH, RETURN_SCRATCH */
         struct {
             uint32_t buffer;
         } buffer;

@@ -115,7 +115,7 @@ td_err td_core_create(struct td_core **out, const struct td_core_options *option
     td_client_init(core);
     core->arena = td_arena_create(options->settings.arena_bytes);
     core->pad = malloc(TD_PAD_BYTES);
-    td_ranges_init(&core->operations->scratch, options->settings.scratch_bytes);
+    td_scratch_init(&core->operations->scratch, options->settings.scratch_bytes);
     if (core->arena)
         core->link =
             td_arena_alloc_lines(core->arena, options->topology.nodes * sizeof *core->link);
@@ -176,7 +176,7 @@ void td_core_usage(const struct td_core *core, struct td_usage *counts)
     *counts = (struct td_usage){.operations = core->operations->count,
                                 .computing = core->inflights,
                                 .arena_used = td_arena_used(core->arena),
-                                .scratch_used = core->operations->scratch.used};
+                                .scratch_used = core->operations->scratch.ranges.used};
     for (int i = 0; i < TD_CLIENT_BUCKETS; i++)
         for (const struct td_client *c = core->clients->bucket[i]; c; c = c->next) {
             counts->clients++;
@@ -197,7 +197,7 @@ void td_core_usage(const struct td_core *core, struct td_usage *counts)
 void td_core_refuse_memory(struct td_core *core, struct td_refusals refusals)
 {
     td_arena_refuse(core->arena, refusals);
-    core->operations->scratch.refusals = refusals;
+    core->operations->scratch.ranges.refusals = refusals;
 }
 
 unsigned td_core_spans(const struct td_core *core, struct td_span *spans)
@@ -613,6 +613,7 @@ static void run_timers(struct td_core *core)
     td_epoch_timers(core);
     td_job_timers(core);
     td_client_timers(core);
+    td_scratch_timers(core);
     for (struct td_communicator *c = core->communicators; c; c = c->next) {
         td_shrink_timers(core, c);
         td_communicator_timers(core, c);

@@ -119,6 +119,9 @@ static void execute(void *driver, const struct td_action *a)
     case TD_ACTION_PREPARE_SCRATCH:
         td_regions_prepare_scratch(loop->regions, a->u.scratch.offset, a->u.scratch.bytes);
         return;
+    case TD_ACTION_RETURN_SCRATCH:
+        td_regions_return_scratch(loop->regions, a->u.scratch.offset, a->u.scratch.bytes);
+        return;
     case TD_ACTION_RELEASE_BUFFER:
         td_peers_release_buffer(loop->peers, a->u.buffer.buffer);
         return;

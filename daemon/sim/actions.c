@@ -60,6 +60,12 @@ static void execute(struct td_sim *sim, uint32_t node, const struct td_action *a
     case TD_ACTION_COMPUTE:
         memory_compute(sim, node, &a->u.compute);
         return;
+    case TD_ACTION_RETURN_SCRATCH:
+        trace_line(sim, node, '<', "return %llu bytes of scratch from %llu",
+                   (unsigned long long)a->u.scratch.bytes, (unsigned long long)a->u.scratch.offset);
+        if (!sim->options.timing_only)
+            memory_return_scratch(&sim->node[node], a->u.scratch.offset, a->u.scratch.bytes);
+        return;
     case TD_ACTION_RELEASE_BUFFER:
         if (!sim->options.timing_only)
             memory_release_buffer(&sim->node[node], a->u.buffer.buffer);

@@ -29,6 +29,17 @@ bool memory_init(struct td_sim *sim, struct node *n)
     return true;
 }
 
+void memory_return_scratch(struct node *n, uint64_t offset, uint64_t bytes)
+{
+    for (uint64_t page = offset / SIM_SCRATCH_PAGE; page * SIM_SCRATCH_PAGE < offset + bytes; page++) {
+        uint64_t begin = page * SIM_SCRATCH_PAGE;
+        uint64_t from = begin > offset ? begin : offset, end = begin + SIM_SCRATCH_PAGE;
+        end = end < offset + bytes ? end : offset + bytes;
+        if (n->touched[page])
+            memset(n->mapping[TD_SCRATCH_HANDLE].base + from, 0, end - from);
+    }
+}
+
 void memory_fini(struct td_sim *sim, struct node *n)
 {
     if (n->mappings && !sim->options.timing_only)

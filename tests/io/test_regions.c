@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -125,6 +126,20 @@ static void large_memory_is_populated_on_a_thread(void **state)
     wait_for_closer();
 }
 
+/* Pages that were returned are empty; those before them stay. */
+static void scratch_memory_is_returned_to_the_system(void **state)
+{
+    (void)state;
+    const struct td_view view = {0};
+    uint8_t *none[1] = {NULL};
+    struct td_bases bases;
+    td_regions_bases(regions, &view, none, &bases);
+    memset(bases.scratch, 7, MIB);
+    td_regions_return_scratch(regions, 2 * PAGE + 1, PAGE);
+    for (size_t i = 0; i < MIB; i++)
+        assert_int_equal(bases.scratch[i], i < (size_t)3 * PAGE ? 7 : 0);
+}
+
 /* Memory that is released at once is unmapped after the thread that populates it is done, so what
  * is mapped next at its place keeps its pages to itself. */
 static void memory_may_be_released_while_it_is_populated(void **state)
@@ -194,6 +209,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(pieces_in_several_regions_are_named_and_held, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(short_pieces_are_not_named, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(scratch_memory_is_returned_to_the_system, set_up, tear_down),
         cmocka_unit_test_setup_teardown(memory_may_be_released_while_it_is_populated, set_up,
                                         tear_down),
     };

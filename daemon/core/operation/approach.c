@@ -75,11 +75,10 @@ static void prepare_scratch(struct td_core *core, const struct td_communicator *
 {
     if (bytes == 0 || !td_account_may(core, c->account, TD_HOLD_SCRATCH, bytes))
         return;
-    struct td_ranges *scratch = &core->operations->scratch;
-    uint64_t offset = td_ranges_acquire(scratch, bytes);
+    uint64_t offset = td_scratch_take(core, bytes);
     if (offset == UINT64_MAX)
         return;
-    td_ranges_release(scratch, offset, bytes);
+    td_scratch_give(core, offset, bytes);
     struct td_action *a = td_core_act(core, TD_ACTION_PREPARE_SCRATCH);
     a->u.scratch.offset = offset;
     a->u.scratch.bytes = bytes < TD_APPROACH_BYTES ? bytes : TD_APPROACH_BYTES;

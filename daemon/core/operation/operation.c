@@ -33,7 +33,7 @@ bool td_operation_take_scratch(struct td_core *core, struct td_operation *o)
         o->scratch_bytes == 0 || td_account_may(core, account, TD_HOLD_SCRATCH, o->scratch_bytes);
     if (o->scratch_held || !may)
         return o->scratch_held;
-    o->scratch_offset = td_ranges_acquire(&core->operations->scratch, o->scratch_bytes);
+    o->scratch_offset = td_scratch_take(core, o->scratch_bytes);
     o->scratch_held = o->scratch_offset != UINT64_MAX;
     if (o->scratch_held)
         td_account_add(core, account, TD_HOLD_SCRATCH, o->scratch_bytes);
@@ -44,7 +44,7 @@ void td_operation_give_scratch(struct td_core *core, struct td_operation *o)
 {
     if (!o->scratch_held)
         return;
-    td_ranges_release(&core->operations->scratch, o->scratch_offset, o->scratch_bytes);
+    td_scratch_give(core, o->scratch_offset, o->scratch_bytes);
     td_account_drop(core, o->communicator->account, TD_HOLD_SCRATCH, o->scratch_bytes);
     o->scratch_held = false;
 }

@@ -12,6 +12,7 @@
 #include "engine.h"
 #include "model/counts.h"
 #include "operation_state.h"
+#include "scratch.h"
 
 enum {
     TD_REPORT_NS =
@@ -117,7 +118,7 @@ struct td_operation {
 
 struct td_operations {
     uint32_t count; /* on record */
-    struct td_ranges scratch;
+    struct td_scratch scratch;
 };
 
 /* td_operation_compiled returns true if the operation has its program. */

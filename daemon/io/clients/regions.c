@@ -20,6 +20,7 @@
 #include "closer.h"
 
 enum {
+    HUGE_PAGE_BYTES = 1 << 21,
     INLINE_BYTES = 1 << 22, /* more memory is unmapped and populated on the threads of the closer */
     PIECE_BYTES = 1024,     /* to copy shorter pieces costs less than to name them to the system */
     SHARED_PART = 8,        /* of a user's memory: most of all files made here */
@@ -257,6 +258,18 @@ void td_regions_prepare_scratch(struct td_regions *r, uint64_t offset, uint64_t 
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), begin = offset / page * page;
     if (r->closer && offset <= g->bytes && bytes <= g->bytes - offset)
         td_closer_populate(r->closer, NOBODY, g->base + begin, offset + bytes - begin);
+}
+
+/* Behind the part nothing is used, so its last huge page goes, too. */
+void td_regions_return_scratch(struct td_regions *r, uint64_t offset, uint64_t bytes)
+{
+    const struct region *g = &r->region[TD_SCRATCH_HANDLE];
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), begin = (offset + page - 1) / page * page;
+    uint64_t over = (uintptr_t)(g->base + offset + bytes) % HUGE_PAGE_BYTES;
+    uint64_t end = offset + bytes + (over ? HUGE_PAGE_BYTES - over : 0);
+    end = end < g->bytes ? end : g->bytes;
+    if (begin < end)
+        (void)madvise(g->base + begin, end - begin, MADV_DONTNEED);
 }
 
 td_err td_regions_map(struct td_regions *r, int fd, uint64_t bytes, uint64_t uid, bool may_keep,

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scratch: the scratch memory of a node, of which each operation reserves a part. The system gets
+ * back what no operation has used for some seconds: so a daemon does not keep the memory of the
+ * largest transform that it ever executed. Parts are taken from the front, so the rest is behind
+ * the part that is used. Owns: struct td_scratch. */
+#ifndef TD_CORE_OPERATION_SCRATCH_H
+#define TD_CORE_OPERATION_SCRATCH_H
+
+#include "base/arena.h"
+#include "base/time.h"
+
+struct td_core;
+
+#define TD_SCRATCH_KEPT_NS UINT64_C(10000000000) /* what was used that lately stays */
+
+struct td_scratch {
+    struct td_ranges ranges;
+    uint64_t used_to; /* bytes from the front that were used since the last look */
+    uint64_t kept_to; /* bytes from the front that may have pages */
+    td_time look_at;  /* TD_TIME_NEVER: no page is kept */
+};
+
+void td_scratch_init(struct td_scratch *s, uint64_t bytes);
+/* td_scratch_take reserves `bytes` and returns their offset, or UINT64_MAX if too little is left.
+ * td_scratch_give gives them back. */
+uint64_t td_scratch_take(struct td_core *core, uint64_t bytes);
+void td_scratch_give(struct td_core *core, uint64_t offset, uint64_t bytes);
+/* td_scratch_timers has the driver return unused memory that is due, and sets the next alarm. */
+void td_scratch_timers(struct td_core *core);
+
+#endif
