@@ -38,16 +38,11 @@ static const char usage[] =
     "largest value. OTHERS: processors busy with other programs just before STEADY. LIMIT: time\n"
     "in which the hosts' links can carry the data, which moves twice.\n";
 
-static const struct setting settings[] = {{"1x1", 1, 1, false},
-                                          {"1x4", 1, 4, false},
-                                          {"1x8", 1, 8, false},
-                                          {"1x9", 1, 9, false},
-                                          {"4x1", 4, 1, false},
-                                          {"8x1", 8, 1, false},
-                                          {"9x1", 9, 1, false},
-                                          {"16x1", 16, 1, false},
-                                          {"hosts-4x1", 4, 1, true},
-                                          {"hosts-4x2", 4, 2, true}};
+static const struct setting settings[] = {{"1x1", 1, 1, false},      {"1x4", 1, 4, false},
+                                          {"1x8", 1, 8, false},      {"1x9", 1, 9, false},
+                                          {"4x1", 4, 1, false},      {"8x1", 8, 1, false},
+                                          {"9x1", 9, 1, false},      {"16x1", 16, 1, false},
+                                          {"hosts-4x1", 4, 1, true}, {"hosts-4x2", 4, 2, true}};
 static const struct problem problems[] = {
     {2, {1024, 1024, 0}}, {2, {2048, 2048, 0}}, {2, {4096, 4096, 0}},
     {3, {128, 128, 128}}, {3, {256, 256, 256}}, {3, {64, 64, 64}},

@@ -32,7 +32,21 @@ static void time_text(double seconds, char *text, size_t size)
         snprintf(text, size, "%.3g s", seconds);
 }
 
-enum { SETTING, ARRAY, WHO, PLAN, FIRST, STEADY, GFLOPS, RATIO, MEMORY, ERROR, OTHERS, LIMIT, COLUMNS };
+enum {
+    SETTING,
+    ARRAY,
+    WHO,
+    PLAN,
+    FIRST,
+    STEADY,
+    GFLOPS,
+    RATIO,
+    MEMORY,
+    ERROR,
+    OTHERS,
+    LIMIT,
+    COLUMNS
+};
 
 static void add_line(struct libscols_table *t, const struct result *r, enum side side)
 {
@@ -98,8 +112,8 @@ bool print_json(const char *path, const struct result *results, size_t count, bo
             list, json_pack("{s:s s:i s:i s:o s:i s:f s:f s:o s:o}", "setting", r->setting->name,
                             "nodes", (int)r->setting->nodes, "ranks",
                             (int)(r->setting->nodes * r->setting->ranks_per_node), "shape", shape,
-                            "samples", (int)r->samples, "others", r->others, "limit_s", r->limit_s, "torusd",
-                            side_json(r, TORUSD), "fftw_mpi", side_json(r, FFTW_MPI)));
+                            "samples", (int)r->samples, "others", r->others, "limit_s", r->limit_s,
+                            "torusd", side_json(r, TORUSD), "fftw_mpi", side_json(r, FFTW_MPI)));
     }
     json_t *all = json_pack("{s:i s:b s:o}", "version", 1, "quick", quick, "results", list);
     bool well = json_dump_file(all, path, JSON_INDENT(2)) == 0;

@@ -12,8 +12,8 @@
  * a message that begins with the name of the comparison. hosts_down removes them, if any exist. */
 bool hosts_up(const char *bench, uint32_t hosts, const char *rate);
 void hosts_down(void);
-/* hosts_rate returns the bytes of TCP's payload per second of such a link in one direction; 0: it is
- * not limited. */
+/* hosts_rate returns the bytes of TCP's payload per second of such a link in one direction; 0: it
+ * is not limited. */
 double hosts_rate(const char *rate);
 
 #endif

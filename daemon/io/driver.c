@@ -2,6 +2,7 @@
 #include "driver.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <time.h>
@@ -121,6 +122,7 @@ static void execute(void *driver, const struct td_action *a)
         return;
     case TD_ACTION_RETURN_SCRATCH:
         td_regions_return_scratch(loop->regions, a->u.scratch.offset, a->u.scratch.bytes);
+        malloc_trim(0); /* of packets and of FFTW, which malloc keeps */
         return;
     case TD_ACTION_RELEASE_BUFFER:
         td_peers_release_buffer(loop->peers, a->u.buffer.buffer);

@@ -31,7 +31,8 @@ bool memory_init(struct td_sim *sim, struct node *n)
 
 void memory_return_scratch(struct node *n, uint64_t offset, uint64_t bytes)
 {
-    for (uint64_t page = offset / SIM_SCRATCH_PAGE; page * SIM_SCRATCH_PAGE < offset + bytes; page++) {
+    for (uint64_t page = offset / SIM_SCRATCH_PAGE; page * SIM_SCRATCH_PAGE < offset + bytes;
+         page++) {
         uint64_t begin = page * SIM_SCRATCH_PAGE;
         uint64_t from = begin > offset ? begin : offset, end = begin + SIM_SCRATCH_PAGE;
         end = end < offset + bytes ? end : offset + bytes;

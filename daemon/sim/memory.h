@@ -11,7 +11,8 @@ void memory_fini(struct td_sim *sim, struct node *n);
 /* memory_map returns the handle of a region. */
 uint32_t memory_map(struct node *n, uint8_t *base, uint64_t bytes);
 void memory_unmap(struct node *n, uint32_t handle);
-/* memory_return_scratch clears a part of scratch, as the system does with pages that it gets back. */
+/* memory_return_scratch clears a part of scratch, as the system does with pages that it gets back.
+ */
 void memory_return_scratch(struct node *n, uint64_t offset, uint64_t bytes);
 /* memory_store_buffer takes ownership of the bytes of a packet and returns their handle. */
 uint32_t memory_store_buffer(struct node *n, uint8_t *bytes);

@@ -209,7 +209,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(pieces_in_several_regions_are_named_and_held, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(short_pieces_are_not_named, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(scratch_memory_is_returned_to_the_system, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(scratch_memory_is_returned_to_the_system, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(memory_may_be_released_while_it_is_populated, set_up,
                                         tear_down),
     };
