@@ -13,7 +13,7 @@
 bool hosts_up(const char *bench, uint32_t hosts, const char *rate);
 void hosts_down(void);
 /* hosts_rate returns the bytes of TCP's payload per second of such a link in one direction; 0: it
- * is not limited. */
+ * is not limited, or its unit is not gbit, mbit or kbit. */
 double hosts_rate(const char *rate);
 
 #endif

@@ -97,7 +97,8 @@ struct td_action {
         } transform;
         struct {
             uint64_t offset, bytes;
-        } scratch; /* PREPARE_SCRATCH, RETURN_SCRATCH */
+            bool last; /* RETURN_SCRATCH: no more follows soon */
+        } scratch;     /* PREPARE_SCRATCH, RETURN_SCRATCH */
         struct {
             uint32_t buffer;
         } buffer;

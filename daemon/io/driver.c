@@ -65,7 +65,7 @@ struct driver {
 static bool takes_time(enum td_action_kind kind)
 {
     return kind == TD_ACTION_REPLY || kind == TD_ACTION_COMPUTE || kind == TD_ACTION_SEND_PACKET ||
-           kind == TD_ACTION_FORWARD_PACKET;
+           kind == TD_ACTION_FORWARD_PACKET || kind == TD_ACTION_RETURN_SCRATCH;
 }
 
 static void execute(void *driver, const struct td_action *a)
@@ -122,7 +122,8 @@ static void execute(void *driver, const struct td_action *a)
         return;
     case TD_ACTION_RETURN_SCRATCH:
         td_regions_return_scratch(loop->regions, a->u.scratch.offset, a->u.scratch.bytes);
-        malloc_trim(0); /* of packets and of FFTW, which malloc keeps */
+        if (a->u.scratch.last)
+            malloc_trim(0); /* the pages of packets and of FFTW, which malloc keeps */
         return;
     case TD_ACTION_RELEASE_BUFFER:
         td_peers_release_buffer(loop->peers, a->u.buffer.buffer);

@@ -385,7 +385,7 @@ static void each_execution_of_a_thread_has_the_same_buffer(void **unused)
                              .factor = 1};
     pthread_t thread;
     mallopt(M_MMAP_THRESHOLD, 16 << 20); /* as in torusd */
-    mallopt(M_TRIM_THRESHOLD, 16 << 20);
+    mallopt(M_TRIM_THRESHOLD, 128 << 20);
     memset(memory, 0, sizeof memory);
     assert_int_equal(td_fft_run(&t, memory[0], memory[0]), TD_OK);
     size_t all = mallinfo2().arena;

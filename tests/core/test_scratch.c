@@ -8,6 +8,7 @@
 enum { MIB = 1 << 20 };
 
 static uint64_t returned_from, returned_bytes, returns;
+static bool last;
 
 /* pass advances time, and notes what is returned meanwhile, as one part. */
 static void pass(uint64_t ns)
@@ -25,6 +26,7 @@ static void pass(uint64_t ns)
         assert_true(returns == 0 || a->u.scratch.offset + a->u.scratch.bytes == returned_from);
         returned_from = a->u.scratch.offset;
         returned_bytes += a->u.scratch.bytes;
+        last = a->u.scratch.last;
         returns++;
         node.core->now += ns / 100;
     }
@@ -59,6 +61,8 @@ static void what_was_not_used_lately_is_returned(void **state)
     assert_int_equal(returned_from, MIB); /* the first part is in use */
     assert_int_equal(returned_bytes, 3 * MIB);
     td_scratch_give(node.core, 0, MIB);
+    pass(TD_SCRATCH_KEPT_NS); /* it was used until a moment ago */
+    assert_int_equal(returns, 0);
     pass(TD_SCRATCH_KEPT_NS);
     assert_int_equal(returned_from, 0);
     assert_int_equal(returned_bytes, MIB);
@@ -102,9 +106,11 @@ static void much_is_returned_in_parts(void **state)
     assert_int_equal(returns, 0);
     td_scratch_give(node.core, 0, all);
     pass(TD_SCRATCH_KEPT_NS);
+    pass(TD_SCRATCH_KEPT_NS);
     assert_int_equal(returned_from, 0);
     assert_int_equal(returned_bytes, all);
     assert_true(returns >= 4);
+    assert_true(last);
 }
 
 int main(void)

@@ -126,7 +126,7 @@ static void large_memory_is_populated_on_a_thread(void **state)
     wait_for_closer();
 }
 
-/* Pages that were returned are empty; those before them stay. */
+/* Pages that were returned are empty, to the end of the last huge page; those before them stay. */
 static void scratch_memory_is_returned_to_the_system(void **state)
 {
     (void)state;
@@ -134,10 +134,16 @@ static void scratch_memory_is_returned_to_the_system(void **state)
     uint8_t *none[1] = {NULL};
     struct td_bases bases;
     td_regions_bases(regions, &view, none, &bases);
+    const size_t begin = (size_t)3 * PAGE, huge = (size_t)2 * MIB;
+    uintptr_t last = (uintptr_t)bases.scratch + begin;
+    size_t end = begin + (huge - last % huge) % huge;
     memset(bases.scratch, 7, MIB);
-    td_regions_return_scratch(regions, 2 * PAGE + 1, PAGE);
+    td_regions_return_scratch(regions, 2 * PAGE + 1, PAGE - 1);
     for (size_t i = 0; i < MIB; i++)
-        assert_int_equal(bases.scratch[i], i < (size_t)3 * PAGE ? 7 : 0);
+        assert_int_equal(bases.scratch[i], i >= begin && i < end ? 0 : 7);
+    td_regions_return_scratch(regions, 2 * PAGE + 1, MIB - 2 * PAGE - 1);
+    for (size_t i = 0; i < MIB; i++)
+        assert_int_equal(bases.scratch[i], i >= begin ? 0 : 7);
 }
 
 /* Memory that is released at once is unmapped after the thread that populates it is done, so what

@@ -114,7 +114,7 @@ static void rows_case(uint64_t seed)
     bool deep = layouts_draw(2);
     t = (struct transform){
         .fft = {.dimensions = deep ? 3 : 2,
-                .size = {1 + layouts_draw(40), 1 + layouts_draw(deep ? 30 : 700),
+                .size = {1 + layouts_draw(40), 1 + layouts_draw(deep ? 30 : 2500),
                          1 + layouts_draw(deep ? 30 : 1)},
                 .type = layouts_draw(2) ? TD_TYPE_COMPLEX_FLOAT : TD_TYPE_COMPLEX_DOUBLE,
                 .sign = layouts_draw(2) ? TD_FFT_FORWARD : TD_FFT_BACKWARD,

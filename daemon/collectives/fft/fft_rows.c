@@ -416,7 +416,9 @@ static void plan_chunks(struct td_program *p)
              columns = (uint64_t)parameters(p)->columns_chunk;
     set(p)->chunks = (int64_t)((rows_most + rows - 1) / rows);
     set(p)->column_chunks = (int64_t)((columns_most + columns - 1) / columns);
-    set(p)->pitch = (int64_t)(columns * element) + PAD_BYTES;
+    set(p)->pitch = (int64_t)(columns * element);
+    if (parameters(p)->pitch >= WIDTH_LEAST) /* narrower ones are near each other anyway */
+        set(p)->pitch += PAD_BYTES;
     set(p)->line = is_3d(p) ? (int64_t)(size[2] * element) + PAD_BYTES : 0;
     uint64_t places = is_3d(p) ? rows * size[1] * (uint64_t)parameters(p)->line : 0;
     set(p)->places = places <= PLANES_BYTES ? (int64_t)places : 0;

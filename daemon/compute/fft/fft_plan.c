@@ -100,7 +100,7 @@ void *td_fft_plan_make(const struct td_shape *s, void *in, void *out, unsigned f
 
 /* fill_lists gives the calling thread small free blocks, so that malloc reuses FFTW's buffers.
  *
- * Some plans allocate a buffer of about 512 KiB in each execution. glibc before 2.38 cuts a small
+ * Some plans allocate a buffer of about 512 KiB in each execution. glibc before 2.39 cuts a small
  * block off behind such aligned memory, and when both are free keeps the small one in the thread's
  * own list, which has room for seven blocks of each size. Until that is full the buffer cannot join
  * the free memory behind it, and is too short for the next one: each thread would own eight. */

@@ -30,14 +30,21 @@ uint64_t td_scratch_take(struct td_core *core, uint64_t bytes)
 
 void td_scratch_give(struct td_core *core, uint64_t offset, uint64_t bytes)
 {
-    td_ranges_release(&core->operations->scratch.ranges, offset, bytes);
+    struct td_scratch *s = &core->operations->scratch;
+    uint64_t end = offset + bytes;
+    td_ranges_release(&s->ranges, offset, bytes);
+    s->used_to = bytes > 0 && end > s->used_to ? end : s->used_to;
 }
 
-/* held_to returns how many bytes from the front have all that operations hold. */
+/* held_to returns the end of the last part that an operation holds. */
 static uint64_t held_to(const struct td_scratch *s)
 {
-    const struct td_free_range *last = &s->ranges.range[s->ranges.count - 1];
-    return last->offset + last->bytes == s->ranges.bytes ? last->offset : s->ranges.bytes;
+    const struct td_free_range *r = s->ranges.range;
+    uint64_t end = s->ranges.bytes;
+    for (uint32_t i = 0; i < s->ranges.count; i++)
+        if (r[i].offset + r[i].bytes == s->ranges.bytes && r[i].offset < end)
+            end = r[i].offset;
+    return end;
 }
 
 /* return_unused returns memory behind the part that is used, and true if more is left. */
@@ -51,6 +58,7 @@ static bool return_unused(struct td_core *core, struct td_scratch *s)
     struct td_action *a = td_core_act(core, TD_ACTION_RETURN_SCRATCH);
     a->u.scratch.offset = s->kept_to;
     a->u.scratch.bytes = bytes;
+    a->u.scratch.last = s->kept_to == used;
     return s->kept_to > used;
 }
 

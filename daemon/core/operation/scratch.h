@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scratch: the scratch memory of a node, of which each operation reserves a part. The system gets
- * back what no operation has used for some seconds: so a daemon does not keep the memory of the
- * largest transform that it ever executed. Parts are taken from the front, so the rest is behind
- * the part that is used. Owns: struct td_scratch. */
+/* scratch: the scratch memory of a node. Operations reserve parts of it, from the front. Memory
+ * that was not used for some seconds is returned to the system, so a daemon does not keep that of
+ * the largest transform that it ever executed. Only memory behind the last part in use is returned:
+ * a part that is held for long keeps what is before it. Owns: struct td_scratch. Invariant: no
+ * operation holds a byte behind `kept_to`. */
 #ifndef TD_CORE_OPERATION_SCRATCH_H
 #define TD_CORE_OPERATION_SCRATCH_H
 
@@ -11,7 +12,7 @@
 
 struct td_core;
 
-#define TD_SCRATCH_KEPT_NS UINT64_C(10000000000) /* what was used that lately stays */
+#define TD_SCRATCH_KEPT_NS UINT64_C(10000000000) /* memory used within this time stays */
 
 struct td_scratch {
     struct td_ranges ranges;

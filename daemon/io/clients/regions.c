@@ -260,7 +260,6 @@ void td_regions_prepare_scratch(struct td_regions *r, uint64_t offset, uint64_t 
         td_closer_populate(r->closer, NOBODY, g->base + begin, offset + bytes - begin);
 }
 
-/* Behind the part nothing is used, so its last huge page goes, too. */
 void td_regions_return_scratch(struct td_regions *r, uint64_t offset, uint64_t bytes)
 {
     const struct region *g = &r->region[TD_SCRATCH_HANDLE];

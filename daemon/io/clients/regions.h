@@ -49,7 +49,7 @@ int td_regions_descriptor(const struct td_regions *regions, uint32_t handle, uin
  * of each would wait for. */
 void td_regions_prepare_scratch(struct td_regions *regions, uint64_t offset, uint64_t bytes);
 /* td_regions_return_scratch gives the whole pages of a part of scratch memory back to the system.
- */
+ * No byte behind the part may be in use: its last huge page goes, too. */
 void td_regions_return_scratch(struct td_regions *regions, uint64_t offset, uint64_t bytes);
 /* td_regions_release unmaps the region once it has no holders. */
 void td_regions_release(struct td_regions *regions, uint32_t handle);
