@@ -33,6 +33,7 @@ help_says "usage: mutate.py" mutate
 help_says "usage: collectives" bench collectives
 help_says "  --operation NAME  barrier, broadcast, allreduce" bench hosts
 help_says "usage: bench_fft" bench fft
+help_says "  bench counts" bench counts
 help_says "ranks per node. Each element is checked" bench moves
 help_says "bench redist --ranks" bench redist
 ! ./dev nothing --help >"$folder/out" 2>&1 || fail "./dev nothing --help succeeds"
