@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """counts.py: what a call takes: system calls and instructions of the daemons and of the ranks.
 
-usage: counts.py FOLDER [--setting NODESxRANKS ...] [--operation NAME ...] [--bytes N ...] [--json FILE]
-
 FOLDER has torusctl, torusd and bench_calls. Each count is the difference of two runs of different length, divided by the
 calls and by the nodes. strace counts system calls; valgrind counts instructions, and slows all processes by about 50
 times, so that waits are shorter beside the work than they are otherwise. Looks that find nothing are not counted as
@@ -31,16 +29,21 @@ def job(folder, setting, operation, size, count):
             str(count)]
 
 
+class Failed(Exception):
+    """A command has failed: what, and what it printed."""
+
+
 def run(command):
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        sys.exit(f"counts.py: {' '.join(command)} failed:\n{done.stdout}{done.stderr}")
+        raise Failed(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
 
 
 def is_work(text):
     """Returns True for a call that does something, False for one that looks and finds nothing."""
     return not (re.match(r"(<\.\.\. )?(sched_yield|epoll_wait|epoll_pwait)\b.* = 0$", text)
-                or text.endswith("<unfinished ...>") or text.startswith(("+++", "---")))
+                or text.endswith("<unfinished ...>")  # its second line says how it ended
+                or text.startswith(("+++", "---")))
 
 
 def system_calls(command):
@@ -85,10 +88,16 @@ def per_call(count, tool, folder, setting, operation, size):
     return [(b - a) / (long - short) / nodes for a, b in zip(few, many)]
 
 
+def setting_of(text):
+    if not re.fullmatch(r"[1-9]\d*x[1-9]\d*", text):
+        raise argparse.ArgumentTypeError(f"{text}: nodes x ranks per node, such as 8x1")
+    return text
+
+
 def main():
-    parser = argparse.ArgumentParser(usage=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder")
-    parser.add_argument("--setting", action="append")
+    parser.add_argument("--setting", action="append", type=setting_of, metavar="NODESxRANKS")
     parser.add_argument("--operation", action="append", choices=OPERATIONS)
     parser.add_argument("--bytes", action="append", type=int)
     parser.add_argument("--json")
@@ -112,4 +121,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except Failed as failed:
+        sys.exit(f"counts.py: {failed}")
