@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory of clients in the daemon: its pages are mapped before the first operation touches it.
- */
+/* The memory of clients in the daemon: which files it takes, and that their pages are mapped before
+ * the first operation touches them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,8 +10,10 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "io/clients/closer.h"
@@ -207,6 +209,139 @@ static void short_pieces_are_not_named(void **state)
     assert_int_equal(pieces.count, 1);
 }
 
+/* ---- files that are refused ---- */
+
+/* struct part: pages that a file has, in MiB. */
+struct part {
+    long at, size;
+};
+
+/* file_of returns a file of `bytes` with the pages of its parts, sealed against shrinking. */
+static int file_of(off_t bytes, const struct part *part, size_t parts)
+{
+    int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    assert_true(fd >= 0);
+    assert_int_equal(ftruncate(fd, bytes), 0);
+    for (size_t i = 0; i < parts; i++)
+        assert_int_equal(fallocate(fd, FALLOC_FL_KEEP_SIZE, part[i].at * MIB, part[i].size * MIB),
+                         0);
+    assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+    return fd;
+}
+
+static blkcnt_t blocks_of(int fd)
+{
+    struct stat st;
+    assert_int_equal(fstat(fd, &st), 0);
+    return st.st_blocks;
+}
+
+/* refuse checks that a file is refused with a sentence that has these words, and that nobody has
+ * given it pages. It closes the file. */
+static void refuse(int fd, uint64_t bytes, const char *words)
+{
+    uint32_t handle = 0;
+    const char *text = NULL;
+    blkcnt_t before = blocks_of(fd);
+    assert_int_equal(td_regions_map(regions, fd, bytes, UID, true, &handle, &text), TD_ERR_INVALID);
+    if (!text || !strstr(text, words))
+        fail_msg("expected \"%s\": %s", words, text ? text : "(none)");
+    wait_for_closer();
+    assert_true(blocks_of(fd) <= before);
+    close(fd);
+}
+
+static void memory_is_exactly_as_large_as_announced(void **state)
+{
+    (void)state;
+    const struct part whole = {0, 8};
+    refuse(file_of(8 * MIB, &whole, 1), 4 * MIB, "has 8388608 bytes, not the 4194304 announced");
+    refuse(file_of(8 * MIB, &whole, 1), 8 * MIB - PAGE, "not the 8384512 announced");
+    refuse(file_of(8 * MIB, &whole, 1), 8 * MIB - 1, "not the 8388607 announced");
+    refuse(file_of(8 * MIB, &whole, 1), 8 * MIB + 1, "not the 8388609 announced");
+    refuse(file_of(8 * MIB, &whole, 1), 0, "not the 0 announced");
+    refuse(file_of(0, NULL, 0), 0, "has 0 bytes");
+    refuse(file_of(0, NULL, 0), UINT64_MAX, "has 0 bytes");
+    refuse(file_of(INT64_MAX, &whole, 1), INT64_MAX, "only 8388608 of");
+}
+
+/* Pages elsewhere do not count for those that are missing. */
+static void memory_has_all_its_pages(void **state)
+{
+    (void)state;
+    static const struct part after[] = {{8, 8}}, before[] = {{0, 4}, {8, 4}},
+                             odd[] = {{0, 7}, {8, 1}}, between[] = {{0, 2}, {4, 4}, {100, 2}},
+                             far[] = {{1 << 20, 8}}, much[] = {{0, 8}, {8, 3}},
+                             more[] = {{0, 7}, {8, 3}};
+    refuse(file_of(8 * MIB, NULL, 0), 8 * MIB, "only 0 of 8388608 bytes");
+    refuse(file_of(8 * MIB, after, 1), 8 * MIB, "only 0 of 8388608 bytes");
+    refuse(file_of(8 * MIB, before, 2), 8 * MIB, "only 4194304 of");
+    refuse(file_of(8 * MIB, odd, 2), 8 * MIB, "only 7340032 of");
+    refuse(file_of(8 * MIB, between, 3), 8 * MIB, "only 6291456 of");
+    refuse(file_of(8 * MIB, far, 1), 8 * MIB, "only 0 of");
+    refuse(file_of(8 * MIB, more, 2), 8 * MIB, "only 7340032 of");
+    refuse(file_of(8 * MIB, much, 2), 8 * MIB, "has 3145728 bytes of pages beyond its end");
+}
+
+static void other_memory_is_refused(void **state)
+{
+    (void)state;
+    const struct part whole = {0, 2};
+    uint32_t handle = 0;
+    const char *text = NULL;
+    int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB);
+    if (fd >= 0) /* this kernel has huge pages for files */
+        refuse(fd, 2 * MIB, "not hugetlb");
+    fd = file_of(2 * MIB, &whole, 1);
+    assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SEAL), 0);
+    refuse(fd, 2 * MIB, "without F_SEAL_SEAL");
+    fd = file_of(2 * MIB, &whole, 1);
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    int only_read = open(path, O_RDONLY | O_CLOEXEC);
+    assert_int_equal(td_regions_map(regions, only_read, 2 * MIB, UID, true, &handle, &text),
+                     TD_ERR_NO_MEMORY); /* it cannot be mapped */
+    close(only_read);
+    assert_int_equal(td_regions_map(regions, fd, 2 * MIB, UID, true, &handle, &text), TD_OK);
+    refuse(fd, 2 * MIB, "share it once");
+    td_regions_release(regions, handle);
+}
+
+/* A region keeps its size and its pages, and has no others, however odd its size is. */
+static void memory_of_a_region_stays_as_it_is(void **state)
+{
+    (void)state;
+    const int hole = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
+    static const off_t odd[] = {1, PAGE - 1, PAGE, PAGE + 1, 3 * MIB - 1, 3 * MIB + 5};
+    static const struct part part[] = {{0, 4}}; /* as with huge pages: it ends beyond the file */
+    for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) {
+        uint32_t handle = 0;
+        const char *text = NULL;
+        int fd = file_of(odd[i], NULL, 0);
+        assert_int_equal(fallocate(fd, 0, 0, odd[i]), 0);
+        if (odd[i] > 2 * MIB)
+            assert_int_equal(fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, part->size * MIB), 0);
+        uint8_t *own = mmap(NULL, (size_t)odd[i], PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        assert_true(own != MAP_FAILED);
+        own[odd[i] - 1] = 3;
+        assert_int_equal(td_regions_map(regions, fd, (uint64_t)odd[i], UID, true, &handle, &text),
+                         TD_OK);
+        wait_for_closer();
+        blkcnt_t pages = (odd[i] + PAGE - 1) / PAGE;
+        assert_int_equal(blocks_of(fd), pages * (PAGE / 512));
+        assert_int_equal(own[odd[i] - 1], 3);
+        assert_int_equal(ftruncate(fd, odd[i] + PAGE), -1);
+        assert_int_equal(ftruncate(fd, odd[i] - 1), -1);
+        assert_int_equal(fallocate(fd, FALLOC_FL_KEEP_SIZE, odd[i], PAGE), -1);
+        assert_int_equal(fallocate(fd, hole, 0, PAGE), -1);
+        assert_int_equal(madvise(own, (size_t)odd[i], MADV_REMOVE), -1);
+        assert_int_equal(blocks_of(fd), pages * (PAGE / 512));
+        td_regions_release(regions, handle);
+        munmap(own, (size_t)odd[i]);
+        close(fd);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -219,6 +354,10 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(memory_may_be_released_while_it_is_populated, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(memory_is_exactly_as_large_as_announced, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(memory_has_all_its_pages, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(other_memory_is_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(memory_of_a_region_stays_as_it_is, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

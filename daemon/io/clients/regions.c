@@ -31,8 +31,7 @@ enum {
 struct region {
     uint8_t *base; /* NULL: unused entry */
     uint64_t bytes, uid;
-    uint64_t file_bytes; /* at least `bytes` */
-    int fd;              /* -1: none is kept */
+    int fd; /* -1: none is kept */
     uint32_t holders;
     bool released;
     bool shared; /* td_regions_share made it */
@@ -163,32 +162,52 @@ static uint64_t bytes_of_uid(const struct td_regions *r, uint64_t uid)
     return bytes;
 }
 
-/* check_population returns NULL, or a sentence if pages of the file are missing. */
-static const char *check_population(struct td_regions *r, int fd, uint64_t bytes)
+/* check_pages returns NULL, or a sentence if the file is not exactly `bytes` long, has no page for
+ * some byte, or pages of more than `beyond` bytes behind its end. The system counts the pages of a
+ * file wherever they are. */
+static const char *check_pages(struct td_regions *r, int fd, uint64_t bytes, uint64_t beyond)
 {
     struct stat st;
-    if (fstat(fd, &st) == 0 && (uint64_t)st.st_blocks * 512 >= bytes)
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    if (fstat(fd, &st) != 0)
+        return "the daemon cannot examine the memory";
+    uint64_t present = (uint64_t)st.st_blocks * 512, size = (uint64_t)st.st_size;
+    uint64_t whole = size + (page - size % page) % page;
+    if (bytes == 0 || size != bytes)
+        snprintf(r->text, sizeof r->text,
+                 "the memory has %llu bytes, not the %llu announced: announce exactly its size",
+                 (unsigned long long)size, (unsigned long long)bytes);
+    else if (present < whole)
+        snprintf(r->text, sizeof r->text,
+                 "only %llu of %llu bytes are populated: call fallocate before sharing the memory",
+                 (unsigned long long)present, (unsigned long long)bytes);
+    else if (present > whole + beyond)
+        snprintf(r->text, sizeof r->text,
+                 "the memory has %llu bytes of pages beyond its end at %llu: allocate pages inside "
+                 "of it only",
+                 (unsigned long long)(present - whole), (unsigned long long)bytes);
+    else
         return NULL;
-    snprintf(r->text, sizeof r->text,
-             "only %llu of %llu bytes are populated: call fallocate before sharing the memory",
-             (unsigned long long)st.st_blocks * 512, (unsigned long long)bytes);
     return r->text;
 }
 
-/* forbid_holes seals a file that is mapped here, so that its owner can no longer take pages out of
- * it: the daemon would fault them anew, at the expense of its own memory. The seal leaves writable
- * mappings as they are. It returns NULL, or a sentence. */
-static const char *forbid_holes(struct td_regions *r, int fd, uint64_t bytes)
+/* fix seals a file that is mapped here, so that nobody can change its size or take pages out of it:
+ * the daemon would fault them anew, at the expense of its own memory. The seals leave writable
+ * mappings as they are. Pages beyond the end go, because they would count for missing ones: with
+ * huge pages a file may have some. It returns NULL, or a sentence. */
+static const char *fix(struct td_regions *r, int fd, uint64_t bytes)
 {
-    if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_FUTURE_WRITE) != 0)
+    if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE) != 0)
         return "the memory is sealed against more seals: share it without F_SEAL_SEAL, so that the "
                "daemon can forbid holes in it";
-    return check_population(r, fd, bytes);
+    const char *wrong = check_pages(r, fd, bytes, HUGE_PAGE_BYTES);
+    if (wrong || ftruncate(fd, (off_t)bytes) != 0) /* to the size that it has */
+        return wrong ? wrong : "the daemon cannot remove pages beyond the end of the memory";
+    return check_pages(r, fd, bytes, 0);
 }
 
 /* check returns NULL, or a sentence with the reason why the file is refused. */
-static const char *check(struct td_regions *r, int fd, uint64_t bytes, uint64_t uid,
-                         uint64_t *file_bytes, td_err *error)
+static const char *check(struct td_regions *r, int fd, uint64_t bytes, uint64_t uid, td_err *error)
 {
     struct stat st;
     struct statfs fs;
@@ -200,15 +219,12 @@ static const char *check(struct td_regions *r, int fd, uint64_t bytes, uint64_t 
         return "shared memory must be a memfd with small pages (memfd_create, not hugetlb)";
     if (!(seals & F_SEAL_SHRINK))
         return "the memory is not sealed against shrinking: add F_SEAL_SHRINK before sharing it";
-    *file_bytes = (uint64_t)st.st_size;
-    if (bytes == 0 || *file_bytes < bytes) {
-        snprintf(r->text, sizeof r->text, "the memory has %lld bytes, not the %llu announced",
-                 (long long)st.st_size, (unsigned long long)bytes);
-        return r->text;
-    }
-    const char *holes = check_population(r, fd, bytes);
-    if (holes)
-        return holes;
+    if (seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE))
+        return "the memory is sealed against new mappings: map it, share it once, and leave the "
+               "seals F_SEAL_WRITE and F_SEAL_FUTURE_WRITE to the daemon";
+    const char *wrong = check_pages(r, fd, bytes, HUGE_PAGE_BYTES);
+    if (wrong)
+        return wrong;
     *error = TD_ERR_NO_MEMORY;
     if (bytes > r->uid_bytes_max || bytes_of_uid(r, uid) > r->uid_bytes_max - bytes) {
         snprintf(r->text, sizeof r->text,
@@ -242,10 +258,10 @@ int td_regions_descriptor(const struct td_regions *r, uint32_t handle, uint64_t 
 }
 
 /* populate maps the pages of a region now, since the first operation would wait for each of them.
- * The file has them already: it has no holes. */
+ * The file has them already (fix). */
 static void populate(const struct td_regions *r, const struct region *g)
 {
-    if (g->file_bytes <= INLINE_BYTES)
+    if (g->bytes <= INLINE_BYTES)
         (void)madvise(g->base, g->bytes, MADV_POPULATE_WRITE);
     else if (r->closer)
         td_closer_populate(r->closer, g->uid, g->base, g->bytes);
@@ -276,17 +292,11 @@ td_err td_regions_map(struct td_regions *r, int fd, uint64_t bytes, uint64_t uid
 {
     td_err error = TD_OK;
     uint32_t i = 1;
-    uint64_t file_bytes = 0;
-    *text = check(r, fd, bytes, uid, &file_bytes, &error);
+    *text = check(r, fd, bytes, uid, &error);
     if (error != TD_OK)
         return error;
     while (i < r->count && r->region[i].base)
         i++;
-    if (fcntl(fd, F_GET_SEALS) & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)) {
-        *text = "the memory is sealed against new mappings: map it, share it once, and leave the "
-                "seals F_SEAL_WRITE and F_SEAL_FUTURE_WRITE to the daemon";
-        return TD_ERR_INVALID;
-    }
     bool full = i == TD_REGIONS_MAX;
     void *base = full ? MAP_FAILED : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (base == MAP_FAILED) {
@@ -295,14 +305,12 @@ td_err td_regions_map(struct td_regions *r, int fd, uint64_t bytes, uint64_t uid
         *text = r->text;
         return TD_ERR_NO_MEMORY;
     }
-    if ((*text = forbid_holes(r, fd, bytes))) {
+    if ((*text = fix(r, fd, bytes))) {
         munmap(base, bytes);
         return TD_ERR_INVALID;
     }
-    r->region[i] = (struct region){.bytes = bytes,
-                                   .uid = uid,
-                                   .file_bytes = file_bytes,
-                                   .fd = may_keep ? keep(r, fd, uid) : -1};
+    r->region[i] =
+        (struct region){.bytes = bytes, .uid = uid, .fd = may_keep ? keep(r, fd, uid) : -1};
     r->region[i].base = base;
     populate(r, &r->region[i]);
     if (i == r->count)
@@ -341,8 +349,7 @@ void *td_regions_share(struct td_regions *r, uint64_t bytes, uint64_t uid, uint3
         close(*fd);
         return NULL;
     }
-    r->region[i] =
-        (struct region){.bytes = bytes, .uid = uid, .file_bytes = bytes, .fd = -1, .shared = true};
+    r->region[i] = (struct region){.bytes = bytes, .uid = uid, .fd = -1, .shared = true};
     r->region[i].base = base;
     if (i == r->count)
         r->count++;
@@ -354,7 +361,7 @@ static void unmap_if_unused(struct td_regions *r, struct region *g)
 {
     if (!g->released || g->holders > 0)
         return;
-    if (r->closer && g->file_bytes > INLINE_BYTES) {
+    if (r->closer && g->bytes > INLINE_BYTES) {
         let_go(g);
         td_closer_unmap(r->closer, g->uid, g->base, g->bytes);
         *g = (struct region){0};

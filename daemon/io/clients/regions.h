@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* regions: memory that the daemon has mapped: scratch (handle 0) and the memory that clients share.
  *
- * A file is mapped only if it cannot shrink and cannot allocate memory later: a memfd on tmpfs,
- * sealed against shrinking, whose pages its client has populated. After mapping it the daemon adds
- * F_SEAL_FUTURE_WRITE, with which Linux refuses holes, and looks at the pages again. So a client
- * maps its memory before it shares it, and shares it once. The descriptor is kept, as long as
- * others are left, so that other processes of the user can map the memory; they can only read it.
- * If a page is lost all the same (SIGBUS), zeroes replace the region and the region is marked as
- * lost. Owns: the mappings. Invariant: a region stays mapped while it has holders, even if it is
- * released. The loop's thread changes the table; the signal handler and workers only read it. */
+ * A file is mapped only if it is exactly as large as announced and can neither change its size nor
+ * allocate memory later: a memfd on tmpfs, sealed against shrinking, whose pages its client has
+ * populated. After mapping it the daemon adds F_SEAL_GROW and F_SEAL_FUTURE_WRITE, with which Linux
+ * refuses holes. Then it removes pages beyond the end, and all pages that the file has are those of
+ * the region. So a client maps its memory before it shares it, and shares it once. The descriptor
+ * is kept, as long as others are left, so that other processes of the user can map the memory; they
+ * can only read it. If a page is lost all the same (SIGBUS), zeroes replace the region and the
+ * region is marked as lost. Owns: the mappings. Invariant: a region stays mapped while it has
+ * holders, even if it is released. The loop's thread changes the table; the signal handler and
+ * workers only read it. */
 #ifndef TD_IO_CLIENTS_REGIONS_H
 #define TD_IO_CLIENTS_REGIONS_H
 
