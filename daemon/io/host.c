@@ -173,6 +173,54 @@ static void show_key_files(const struct td_loop *loop, char *text, size_t bytes)
     td_security_free(&fresh);
 }
 
+/* ---- how long the loop works on one event (busy.h) ---- */
+
+static void show_ns(uint64_t ns, char *text, size_t bytes)
+{
+    snprintf(text, bytes, "%llu", (unsigned long long)ns);
+}
+
+static void show_event(const struct td_busy_event *e, char *text, size_t bytes)
+{
+    snprintf(text, bytes, "%s", e->what ? e->what : "");
+}
+
+static void show_longest(const struct td_loop *loop, char *text, size_t bytes)
+{
+    show_ns(loop->busy.ever.passed.ns, text, bytes);
+}
+
+static void show_longest_of(const struct td_loop *loop, char *text, size_t bytes)
+{
+    show_event(&loop->busy.ever.passed, text, bytes);
+}
+
+static void show_longest_cpu(const struct td_loop *loop, char *text, size_t bytes)
+{
+    show_ns(loop->busy.ever.cpu.cpu_ns, text, bytes);
+}
+
+static void show_longest_cpu_of(const struct td_loop *loop, char *text, size_t bytes)
+{
+    show_event(&loop->busy.ever.cpu, text, bytes);
+}
+
+static void show_recent(const struct td_loop *loop, char *text, size_t bytes)
+{
+    show_ns(td_busy_recent(&loop->busy, td_loop_now()).passed.ns, text, bytes);
+}
+
+static void show_recent_cpu(const struct td_loop *loop, char *text, size_t bytes)
+{
+    show_ns(td_busy_recent(&loop->busy, td_loop_now()).cpu.cpu_ns, text, bytes);
+}
+
+static void show_recent_cpu_of(const struct td_loop *loop, char *text, size_t bytes)
+{
+    const struct td_busy_longest longest = td_busy_recent(&loop->busy, td_loop_now());
+    show_event(&longest.cpu, text, bytes);
+}
+
 /* The names are keys of torusctl's JSON: they never change. */
 static const struct {
     const char *name, *unit;
@@ -198,6 +246,13 @@ static const struct {
     {"mtu_node", "", show_mtu_node},
     {"keys", "", show_keys},
     {"key_files", "", show_key_files},
+    {"event_longest", "ns", show_longest},
+    {"event_longest_of", "", show_longest_of},
+    {"event_longest_cpu", "ns", show_longest_cpu},
+    {"event_longest_cpu_of", "", show_longest_cpu_of},
+    {"event_recent", "ns", show_recent},
+    {"event_recent_cpu", "ns", show_recent_cpu},
+    {"event_recent_cpu_of", "", show_recent_cpu_of},
 };
 
 bool td_host_fact(const struct td_loop *loop, unsigned at, struct td_fact *fact)

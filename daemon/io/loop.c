@@ -122,6 +122,28 @@ static bool wakes_again(struct td_loop *loop, int *wakes, td_time *begun)
     return now - *begun < WAKES_NS;
 }
 
+/* name_of returns the name of an event, for people. */
+static const char *name_of(const struct td_event *event)
+{
+    static const char *const names[] = {
+        [TD_EVENT_WAKE] = "timers and work left",
+        [TD_EVENT_PACKET] = "packet",
+        [TD_EVENT_ARRIVING] = "packet",
+        [TD_EVENT_TREE_MESSAGE] = "message",
+        [TD_EVENT_LINK_UP] = "link up",
+        [TD_EVENT_LINK_DOWN] = "link down",
+        [TD_EVENT_SENT] = "packet sent",
+        [TD_EVENT_CLIENT_OPENED] = "new client",
+        [TD_EVENT_CLIENT_REQUEST] = "request",
+        [TD_EVENT_CLIENT_INVALID] = "malformed request",
+        [TD_EVENT_CLIENT_CLOSED] = "end of a client",
+        [TD_EVENT_COMPUTED] = "end of a computation",
+        [TD_EVENT_REGION_FAILED] = "lost region",
+        [TD_EVENT_STOP] = "stop",
+    };
+    return names[event->kind];
+}
+
 void td_loop_feed(struct td_loop *loop, const struct td_event *event)
 {
     struct td_event next, wake = {.kind = TD_EVENT_WAKE};
@@ -130,6 +152,8 @@ void td_loop_feed(struct td_loop *loop, const struct td_event *event)
         return;
     }
     loop->stepping = true;
+    loop->woken_at = 0;
+    td_busy_begin(&loop->busy, name_of(event));
     step(loop, event);
     int wakes = 0;
     td_time begun = 0;
@@ -142,6 +166,7 @@ void td_loop_feed(struct td_loop *loop, const struct td_event *event)
             step(loop, &next);
         } else if (wakes_again(loop, &wakes, &begun)) {
             step(loop, &wake);
+            loop->woken_at = loop->woken_at ? loop->woken_at : loop->stepped_at;
         } else {
             break;
         }
@@ -151,6 +176,7 @@ void td_loop_feed(struct td_loop *loop, const struct td_event *event)
         arm(loop);
         loop->upcalls->handled(loop->driver, event);
     }
+    td_busy_end(&loop->busy);
 }
 
 void td_loop_post(struct td_loop *loop, const struct td_event *event)

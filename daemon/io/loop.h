@@ -14,6 +14,7 @@
 #include <uv.h>
 
 #include "alarm.h"
+#include "busy.h"
 #include "core/core.h"
 #include "descriptors.h"
 #include "io/clients/regions.h"
@@ -55,6 +56,8 @@ struct td_loop {
 
     bool stepping;
     td_time stepped_at;     /* the time of the core's last step */
+    td_time woken_at;       /* when the core was first woken after the last event; 0: it was not */
+    struct td_busy busy;    /* with what the loop was busy */
     struct td_event *queue; /* ring */
     uint32_t queue_head, queue_count, queue_capacity;
     struct td_alarm deadline; /* wakes the core */

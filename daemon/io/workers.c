@@ -174,6 +174,7 @@ static void on_more(uv_idle_t *more)
 {
     struct td_workers *w = more->data;
     w->small_bytes = 0;
+    td_busy_begin(&w->loop->busy, "small computations");
     while (w->small.first && w->small_bytes < TURN_BYTES && !w->loop->stopped) {
         struct task *task = (struct task *)w->small.first;
         w->small_bytes += task->compute.cost_bytes;
@@ -182,6 +183,7 @@ static void on_more(uv_idle_t *more)
     }
     if (!w->small.first)
         uv_idle_stop(more);
+    td_busy_end(&w->loop->busy);
 }
 
 /* compute_here executes a small task now, or after others while the loop looks at its sockets

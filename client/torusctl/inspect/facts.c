@@ -39,6 +39,25 @@ json_int_t ins_setting(struct ins_machine *m, const char *name)
     return value;
 }
 
+json_t *ins_loop(struct ins_machine *m)
+{
+    static const char prefix[] = "event_";
+    json_t *facts = ins_rows(m->c, TD_STATUS_HOST, row_json), *loop = json_object();
+    for (size_t i = 0; i < json_array_size(facts); i++) {
+        const json_t *f = json_array_get(facts, i);
+        const char *name = ins_string(f, "name"), *value = ins_string(f, "value");
+        bool is_time = strcmp(ins_string(f, "unit"), "ns") == 0;
+        char key[64];
+        if (strncmp(name, prefix, sizeof prefix - 1) != 0)
+            continue;
+        snprintf(key, sizeof key, "%s%s", name + sizeof prefix - 1, is_time ? "_ns" : "");
+        json_object_set_new(loop, key,
+                            is_time ? json_integer(strtoll(value, NULL, 10)) : json_string(value));
+    }
+    json_decref(facts);
+    return loop;
+}
+
 const char *ins_fact(const json_t *facts, uint32_t node, const char *name)
 {
     for (size_t i = 0; i < json_array_size(facts); i++) {

@@ -7,6 +7,7 @@
 
 #include "absence.h"
 #include "collect.h"
+#include "facts.h"
 #include "groups.h"
 #include "inspect.h"
 #include "job_states.h"
@@ -165,6 +166,7 @@ static void print_status(struct ins_machine *m, json_t *all, bool as_json)
     add_states(m, all);
     add_unknown(m, all);
     if (as_json) {
+        json_object_set_new(all, "loop", ins_loop(m));
         print_json(all);
         return;
     }

@@ -23,6 +23,7 @@
 #include "observers.h"
 #include "process.h"
 #include "segments.h"
+#include "turns.h"
 #include "wire/client.h"
 
 enum {
@@ -44,10 +45,11 @@ struct waiting {
 };
 
 struct connection {
+    struct td_turns_entry turn; /* the first member */
     struct connection *next;
     uv_poll_t poll;
     struct td_process process;
-    unsigned handles; /* `poll` and `process`, until they are closed */
+    unsigned handles; /* `poll` and `process` until they are closed, and `turn` while it waits */
     struct td_clients *clients;
     int fd;
     uint32_t id;
@@ -62,6 +64,7 @@ struct connection {
     bool cut_off;      /* it is being disconnected: nothing more is sent */
     bool closing;      /* close it once the waiting replies are sent */
     bool paused;       /* its requests are not read */
+    bool removed;      /* it has ended, and waits for what has a handle of it */
 };
 
 struct td_clients {
@@ -78,6 +81,9 @@ struct td_clients {
     struct connection *first_boxed;
     bool listens;     /* the loop does not sleep: it looks for letters */
     uv_idle_t unread; /* runs once after a client with a letter may be read again */
+    struct td_turns turns;
+    uv_check_t polled; /* runs after the loop has looked at its sockets: reads in turn */
+    uv_idle_t unserved; /* active while connections wait for their turn: the loop does not sleep */
     uint32_t next_id, count;
     struct connection *connection[BUCKETS];
     struct td_wire_memory memory;
@@ -120,6 +126,7 @@ static void remove_connection(struct connection *x)
     while (*link != x)
         link = &(*link)->next;
     *link = x->next;
+    x->removed = true;
     c->count--;
     c->waiting_bytes -= x->waiting_bytes;
     while (x->waiting) {
@@ -198,6 +205,28 @@ static void map_region(struct connection *x, struct td_request *q, int fd, bool 
                                        &q->u.region.handle, &q->u.region.text);
 }
 
+/* note_kind says with what request the loop is busy. Calls that execute something are short. */
+static void note_kind(struct td_loop *loop, const struct td_request *q)
+{
+    static const char *const names[] = {
+        [TD_REQUEST_HELLO] = "request: hello",
+        [TD_REQUEST_REGION] = "request: region",
+        [TD_REQUEST_UNREGION] = "request: end of a region",
+        [TD_REQUEST_JOIN] = "request: join",
+        [TD_REQUEST_LEAVE] = "request: leave",
+        [TD_REQUEST_OPERATION] = "request: plan",
+        [TD_REQUEST_UNPLAN] = "request: end of a plan",
+        [TD_REQUEST_CANCEL] = "request: cancel",
+        [TD_REQUEST_STATUS] = "request: status",
+        [TD_REQUEST_GROUP] = "request: group",
+        [TD_REQUEST_SHRINK] = "request: shrink",
+        [TD_REQUEST_PEER_REGION] = "request: region of a peer",
+        [TD_REQUEST_END_CALLS] = "request: end of calls",
+    };
+    if (q->kind != TD_REQUEST_OPERATION || td_call_plans(q->u.operation.call.kind))
+        td_busy_may_last(&loop->busy, names[q->kind]);
+}
+
 static void handle_datagram(struct connection *x, const uint8_t *bytes, size_t size, int fd,
                             bool cut)
 {
@@ -212,9 +241,11 @@ static void handle_datagram(struct connection *x, const uint8_t *bytes, size_t s
         e.u.invalid.client = x->id;
         e.u.invalid.error = error;
         e.u.invalid.text = why;
-    } else if (q.kind == TD_REQUEST_REGION) {
-        map_region(x, &q, fd, cut);
+    } else {
+        note_kind(c->loop, &q);
     }
+    if (error == TD_OK && q.kind == TD_REQUEST_REGION)
+        map_region(x, &q, fd, cut);
     td_loop_feed(c->loop, &e);
 }
 
@@ -230,24 +261,10 @@ static bool take_letter(struct connection *x)
     return size > 0;
 }
 
-/* settle_letter handles the letter that a client has sent before its next datagram. It returns the
- * connection, or NULL if the client is gone. */
-static struct connection *settle_letter(struct connection *x)
+/* receive reads one datagram, if one exists. */
+static void receive(struct connection *x)
 {
     struct td_clients *c = x->clients;
-    uint32_t id = x->id;
-    if (!take_letter(x))
-        return x;
-    x = find(c, id);
-    return x && !x->closing ? x : NULL;
-}
-
-/* receive reads one datagram. It returns false if none exists or the client is gone. */
-static bool receive(struct td_clients *c, uint32_t id)
-{
-    struct connection *x = find(c, id);
-    if (!x || x->closing)
-        return false;
     struct iovec part = {.iov_base = c->bytes, .iov_len = sizeof c->bytes};
     _Alignas(struct cmsghdr) char control[CMSG_SPACE(PASSED_MAX * sizeof(int))];
     struct msghdr message = {.msg_iov = &part,
@@ -256,23 +273,20 @@ static bool receive(struct td_clients *c, uint32_t id)
                              .msg_controllen = sizeof control};
     ssize_t size = recvmsg(x->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     if (size < 0 && (errno == EAGAIN || errno == EINTR))
-        return false;
-    uint64_t uid = x->uid; /* x may be gone after handle_datagram */
+        return;
     int fd = size > 0 ? received_fd(x, &message) : -1;
-    x = settle_letter(x);
-    if (x && size <= 0) { /* a datagram is never empty: end of file */
-        lose(x);
-        return false;
-    }
+    take_letter(x); /* that the client has sent before this datagram */
+    bool ended = x->removed || x->closing;
     if (message.msg_flags & MSG_TRUNC)
         size = 1; /* too long: decoding will refuse it */
-    if (x) {
+    if (!ended && size <= 0) { /* a datagram is never empty: end of file */
+        lose(x);
+    } else if (!ended) {
         x->box.received++;
         handle_datagram(x, c->bytes, (size_t)size, fd, message.msg_flags & MSG_CTRUNC);
     }
     if (fd >= 0)
-        td_closer_close(c->closer, uid, fd);
-    return true;
+        td_closer_close(c->closer, x->uid, fd);
 }
 
 /* transmit sends a reply, with a descriptor unless that is -1. It returns false with errno. */
@@ -351,7 +365,7 @@ static void rearm(struct connection *x)
 {
     int events = UV_DISCONNECT;
     bool paused = x->paused;
-    x->paused = !may_read(x);
+    x->paused = x->closing || !may_read(x);
     if (paused && !x->paused && x->box.letters) /* its letter was left where it is */
         uv_idle_start(&x->clients->unread, on_unread);
     if (!x->paused)
@@ -361,13 +375,78 @@ static void rearm(struct connection *x)
     uv_poll_start(&x->poll, events, on_poll);
 }
 
+/* ---- turns ---- */
+
+/* has_letter returns true if a letter of the client is due and may be taken. */
+static bool has_letter(const struct connection *x)
+{
+    return x->box.letters && !x->closing && !x->paused && !x->removed &&
+           td_letterbox_is_due(&x->box);
+}
+
+/* queue has a connection read in its turn. */
+static void queue(struct connection *x)
+{
+    x->handles += !x->turn.waits;
+    td_turns_add(&x->clients->turns, &x->turn, x->uid);
+}
+
+/* read_one reads one request of a connection, or finds its end. It returns true if another one is
+ * due that nobody else looks for. */
+static bool read_one(struct connection *x)
+{
+    if (x->removed || x->closing)
+        return false;
+    if (!may_read(x))
+        rearm(x);
+    else if (!take_letter(x))
+        receive(x);
+    return has_letter(x);
+}
+
+static void on_unserved(uv_idle_t *idle)
+{
+    (void)idle; /* while it is active, the loop does not sleep */
+}
+
+/* serve reads requests in turn by user, until the loop should look at its sockets again. It returns
+ * true if it has read any. */
+static bool serve(struct td_clients *c)
+{
+    struct td_loop *loop = c->loop;
+    struct connection *x = NULL;
+    bool any = false;
+    for (uint64_t spent = 0; spent < TD_TURNS_NS && !loop->stopped;) {
+        if (!(x = (struct connection *)td_turns_next(&c->turns)))
+            break;
+        td_time began = td_busy_begin(&loop->busy, "request");
+        bool more = read_one(x);
+        uint64_t ns = td_busy_end(&loop->busy);
+        /* work left of others was done after that */
+        uint64_t own = loop->woken_at > began ? loop->woken_at - began : ns;
+        if (td_turns_served(&c->turns, own, more))
+            free_closed(x);
+        spent += ns;
+        any = true;
+    }
+    if (td_turns_next(&c->turns))
+        uv_idle_start(&c->unserved, on_unserved);
+    else
+        uv_idle_stop(&c->unserved);
+    return any;
+}
+
+static void on_polled(uv_check_t *polled)
+{
+    serve(polled->data);
+}
+
 bool td_clients_look(struct td_clients *c)
 {
-    bool any = false;
-    for (struct connection *x = c->first_boxed; x; x = x->next_boxed) /* x may be gone; its memory
-                                                                         stays for this turn */
-        any = take_letter(x) || any;
-    return any;
+    for (struct connection *x = c->first_boxed; x; x = x->next_boxed)
+        if (has_letter(x))
+            queue(x);
+    return td_turns_next(&c->turns) && serve(c);
 }
 
 bool td_clients_listen(struct td_clients *c, bool listens)
@@ -392,8 +471,6 @@ static void on_unread(uv_idle_t *idle)
 static void on_poll(uv_poll_t *poll, int error, int events)
 {
     struct connection *x = poll->data;
-    struct td_clients *c = x->clients;
-    uint32_t id = x->id;
     if (error < 0) {
         lose(x);
         return;
@@ -407,20 +484,12 @@ static void on_poll(uv_poll_t *poll, int error, int events)
     }
     if (!(events & (UV_READABLE | UV_DISCONNECT)))
         return;
-    if (!may_read(x)) {
-        if (events & UV_DISCONNECT)
-            lose(x);
-        else
-            rearm(x);
-        return;
-    }
-    receive(c, id); /* one datagram: most clients wait for its answer, and the loop polls again for
-                       the others */
-    x = find(c, id);
-    if (x && take_letter(x)) /* it was not due before, and nobody may look for it any more */
-        x = find(c, id);
-    if (x && x->closing && (events & UV_DISCONNECT))
+    if (!x->closing && may_read(x))
+        queue(x); /* it is read after the loop has looked at the other sockets */
+    else if (events & UV_DISCONNECT)
         lose(x);
+    else
+        rearm(x);
 }
 
 /* on_descriptors_closed goes on with what waited for descriptors. */
@@ -455,9 +524,8 @@ static void watch_process(struct connection *x)
                      x->pid, (unsigned long long)x->uid, strerror(errno));
 }
 
-static void on_connect(void *user, int fd)
+static void accept_client(struct td_clients *c, int fd)
 {
-    struct td_clients *c = user;
     struct ucred peer = {0};
     socklen_t length = sizeof peer;
     struct connection *x = calloc(1, sizeof *x);
@@ -489,6 +557,15 @@ static void on_connect(void *user, int fd)
                                                           .pid = (uint64_t)peer.pid,
                                                           .observes = td_observers_has(
                                                               &c->observers, fd, peer.gid)}});
+}
+
+static void on_connect(void *user, int fd)
+{
+    struct td_clients *c = user;
+    td_busy_begin(&c->loop->busy, "new client");
+    td_busy_may_last(&c->loop->busy, NULL);
+    accept_client(c, fd);
+    td_busy_end(&c->loop->busy);
 }
 
 /* ---- sending ---- */
@@ -631,6 +708,7 @@ void td_clients_close(struct td_clients *c, uint32_t client)
         remove_connection(x);
         return;
     }
+    rearm(x);
     uv_update_time(&c->loop->uv);
     x->close_at = uv_now(&c->loop->uv) + CLOSING_MS;
     if (!uv_is_active((uv_handle_t *)&c->sweep))
@@ -662,6 +740,14 @@ static void on_lacking(void *user, int listener)
         td_denials_tell(&c->denials, c->closer, listener, text);
 }
 
+static void close_handles(struct td_clients *c)
+{
+    uv_close((uv_handle_t *)&c->sweep, NULL);
+    uv_close((uv_handle_t *)&c->unread, NULL);
+    uv_close((uv_handle_t *)&c->unserved, NULL);
+    uv_close((uv_handle_t *)&c->polled, NULL);
+}
+
 struct td_clients *td_clients_create(struct td_loop *loop, char *why, size_t why_bytes)
 {
     struct td_clients *c = calloc(1, sizeof *c);
@@ -681,14 +767,18 @@ struct td_clients *td_clients_create(struct td_loop *loop, char *why, size_t why
     c->sweep.data = c;
     uv_idle_init(&loop->uv, &c->unread);
     c->unread.data = c;
+    td_turns_init(&c->turns);
+    uv_idle_init(&loop->uv, &c->unserved);
+    uv_check_init(&loop->uv, &c->polled);
+    c->polled.data = c;
+    uv_check_start(&c->polled, on_polled);
     int fd = td_listener_open(loop->config->socket, &c->passed, why, why_bytes);
     static const struct td_acceptor_calls calls = {has_place, on_connect, on_lacking};
     if (fd >= 0 && td_acceptor_start(&c->acceptor, &loop->uv, fd, "clients", &calls, c))
         return c;
     td_regions_unmap_on(loop->regions, NULL);
     td_closer_stop(c->closer);
-    uv_close((uv_handle_t *)&c->sweep, NULL);
-    uv_close((uv_handle_t *)&c->unread, NULL);
+    close_handles(c);
     uv_run(&loop->uv, UV_RUN_NOWAIT); /* the loop lets go of the handles */
     td_closer_destroy(c->closer);
     free(c);
@@ -704,6 +794,9 @@ void td_clients_stop(struct td_clients *c)
             flush(c->connection[i]);
             remove_connection(c->connection[i]);
         }
+    for (struct td_turns_entry *next; (next = td_turns_next(&c->turns));)
+        if (td_turns_served(&c->turns, 0, false))
+            free_closed(next);
     td_denials_close(&c->denials, c->closer);
     td_events_end(&c->events);
     td_log_rate_end(&c->expelled_log, TD_LOG_WARNING, "turned away processes");
@@ -711,8 +804,7 @@ void td_clients_stop(struct td_clients *c)
         unlink(c->loop->config->socket);
     td_acceptor_stop(&c->acceptor, NULL);
     td_closer_stop(c->closer);
-    uv_close((uv_handle_t *)&c->sweep, NULL);
-    uv_close((uv_handle_t *)&c->unread, NULL);
+    close_handles(c);
 }
 
 void td_clients_free(struct td_clients *c)

@@ -23,10 +23,14 @@ bool td_letterbox_listens(struct td_letterbox *box, bool listens)
     if (!box->letters)
         return true;
     if (!listens)
-        return td_letter_leave(&box->letters->request) ||
-               !td_letter_is_due(&box->letters->request, box->received);
+        return td_letter_leave(&box->letters->request) || !td_letterbox_is_due(box);
     td_letter_look(&box->letters->request);
     return true;
+}
+
+bool td_letterbox_is_due(const struct td_letterbox *box)
+{
+    return box->letters && td_letter_is_due(&box->letters->request, box->received);
 }
 
 size_t td_letterbox_take(struct td_letterbox *box, bool listens, uint8_t bytes[TD_LETTER_BYTES])

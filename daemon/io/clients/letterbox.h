@@ -23,6 +23,8 @@ void td_letterbox_free(struct td_letterbox *box, struct td_regions *regions);
 /* td_letterbox_listens says whether the daemon looks for letters. It returns false if it was to
  * stop, and one has come that is due. */
 bool td_letterbox_listens(struct td_letterbox *box, bool listens);
+/* td_letterbox_is_due returns true if a request is due. */
+bool td_letterbox_is_due(const struct td_letterbox *box);
 /* td_letterbox_take copies the request that is due, and returns its size; 0: none is. `listens`:
  * the daemon goes on looking. */
 size_t td_letterbox_take(struct td_letterbox *box, bool listens, uint8_t bytes[TD_LETTER_BYTES]);
