@@ -505,8 +505,7 @@ static int new_reduction(torus_intergroup *g, void *destination, size_t count, i
     int error = pin_result(f);
     if (error != TORUS_OK)
         return error;
-    f->blocks = tl_memory_allocate(c, total ? total : 1);
-    return f->blocks ? TORUS_OK : TORUS_ERR_NO_MEMORY;
+    return tl_memory_allocate(c, total ? total : 1, &f->blocks);
 }
 
 int torus_intergroup_iallreduce(torus_intergroup *g, const void *source, void *destination,

@@ -34,21 +34,22 @@ struct tl_region {
     struct tl_block *blocks;
 };
 
-/* make_file returns a sealed memfd of `bytes` with all its pages present; -1 on an error. */
-static int make_file(torus_context *c, size_t bytes)
+/* make_file writes the descriptor of a sealed memfd of `bytes` with all its pages present; -1 on an
+ * error. */
+static int make_file(torus_context *c, size_t bytes, int *file)
 {
     /* check first: populating more pages than the machine has would start the OOM killer */
     uint64_t most = c->region_bytes_max,
              has = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-    if (bytes > most || c->region_bytes > most - bytes || bytes > has) {
-        tl_fail(c, TORUS_ERR_NO_MEMORY,
-                "cannot allocate %zu bytes of shared memory: this process has %llu bytes, [limits] "
-                "region allows its user %llu, and the machine has %llu: raise the limit, or free "
-                "memory with torus_free",
-                bytes, (unsigned long long)c->region_bytes, (unsigned long long)most,
-                (unsigned long long)has);
-        return -1;
-    }
+    *file = -1;
+    if (bytes > most || c->region_bytes > most - bytes || bytes > has)
+        return tl_fail(
+            c, TORUS_ERR_NO_MEMORY,
+            "cannot allocate %zu bytes of shared memory: this process has %llu bytes, [limits] "
+            "region allows its user %llu, and the machine has %llu: raise the limit, or free "
+            "memory with torus_free",
+            bytes, (unsigned long long)c->region_bytes, (unsigned long long)most,
+            (unsigned long long)has);
     int fd = memfd_create("torus", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     int error = fd < 0 ? errno : 0;
     /* populate before sealing: the daemon must never fault on a missing page */
@@ -59,33 +60,37 @@ static int make_file(torus_context *c, size_t bytes)
     /* the daemon adds F_SEAL_FUTURE_WRITE when both sides have mapped the file */
     if (!error && fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0)
         error = errno;
-    if (!error)
-        return fd;
+    if (!error) {
+        *file = fd;
+        return TORUS_OK;
+    }
     if (fd >= 0)
         close(fd);
-    tl_fail(c, TORUS_ERR_NO_MEMORY, "cannot allocate %zu bytes of shared memory: %s", bytes,
-            strerror(error));
-    return -1;
+    return tl_fail(c, TORUS_ERR_NO_MEMORY, "cannot allocate %zu bytes of shared memory: %s", bytes,
+                   strerror(error));
 }
 
-/* add_region maps a new region here and in the daemon; NULL with the sentence recorded. */
-static struct tl_region *add_region(torus_context *c, size_t bytes)
+static const char NO_RECORDS[] = "no memory for the records of shared memory";
+
+/* add_region maps a new region here and in the daemon. */
+static int add_region(torus_context *c, size_t bytes, bool copies)
 {
     struct tl_region *r = calloc(1, sizeof *r);
     struct tl_block *b = calloc(1, sizeof *b);
-    int fd = r && b ? make_file(c, bytes) : -1;
-    void *base = fd < 0 ? MAP_FAILED : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    int error = base == MAP_FAILED ? TORUS_ERR_NO_MEMORY : TORUS_OK;
+    void *base = MAP_FAILED;
+    int fd = -1;
+    int error = r && b ? make_file(c, bytes, &fd) : tl_fail(c, TORUS_ERR_NO_MEMORY, NO_RECORDS);
+    if (error == TORUS_OK)
+        base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (error == TORUS_OK && base == MAP_FAILED)
+        error = tl_fail(c, TORUS_ERR_NO_MEMORY, "cannot map %zu bytes of shared memory: %s", bytes,
+                        strerror(errno));
     if (error == TORUS_OK) {
         struct td_reply reply;
         struct td_request q = {.kind = TD_REQUEST_REGION};
         q.u.region.region = c->next_region;
         q.u.region.bytes = bytes;
         error = tl_call(c, &q, fd, -1, &reply);
-    } else if (fd >= 0) {
-        tl_fail(c, error, "cannot map %zu bytes of shared memory: %s", bytes, strerror(errno));
-    } else if (!r || !b) {
-        tl_fail(c, error, "no memory for the records of shared memory");
     }
     if (fd >= 0)
         close(fd);
@@ -94,14 +99,18 @@ static struct tl_region *add_region(torus_context *c, size_t bytes)
             munmap(base, bytes);
         free(r);
         free(b);
-        return NULL;
+        return error;
     }
     *b = (struct tl_block){.region = r, .bytes = bytes};
-    *r = (struct tl_region){
-        .next = c->regions, .number = c->next_region++, .base = base, .bytes = bytes, .blocks = b};
+    *r = (struct tl_region){.next = c->regions,
+                            .number = c->next_region++,
+                            .copies = copies,
+                            .base = base,
+                            .bytes = bytes,
+                            .blocks = b};
     c->regions = r;
     c->region_bytes += bytes;
-    return r;
+    return TORUS_OK;
 }
 
 /* drop_region unmaps a region; `notify`: the daemon is told to unmap it too. */
@@ -163,15 +172,14 @@ static void drop_spare(torus_context *c)
     }
 }
 
-/* allocate returns a used block of at least `bytes`; NULL with the sentence recorded. `copies`: of
- * a region for copies. */
-static struct tl_block *allocate(torus_context *c, size_t bytes, bool copies)
+/* allocate writes a used block of at least `bytes`; NULL on an error. `copies`: of a region for
+ * copies. */
+static int allocate(torus_context *c, size_t bytes, bool copies, struct tl_block **block)
 {
-    if (bytes > SIZE_MAX / 2) {
-        tl_fail(c, TORUS_ERR_NO_MEMORY, "cannot allocate %zu bytes: more than the address space",
-                bytes);
-        return NULL;
-    }
+    *block = NULL;
+    if (bytes > SIZE_MAX / 2)
+        return tl_fail(c, TORUS_ERR_NO_MEMORY,
+                       "cannot allocate %zu bytes: more than the address space", bytes);
     size_t need = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     need = need ? need : ALIGNMENT;
     struct tl_block *b = NULL;
@@ -180,17 +188,18 @@ static struct tl_block *allocate(torus_context *c, size_t bytes, bool copies)
             b = allocate_in(r, need);
     for (struct tl_region *r = c->regions; r && !b && copies; r = r->next)
         b = allocate_in(r, need); /* a copy leaves soon, and needs no new region */
+    *block = b;
     if (b)
-        return b;
+        return TORUS_OK;
     size_t size = need > c->staging_bytes ? need : c->staging_bytes;
     size = (size + PAGE - 1) / PAGE * PAGE;
     if (copies || c->region_bytes + size > c->region_bytes_max)
         drop_spare(c); /* too small, or in the way */
-    struct tl_region *r = add_region(c, size);
-    if (!r)
-        return NULL;
-    r->copies = copies;
-    return allocate_in(r, need);
+    int error = add_region(c, size, copies);
+    if (error != TORUS_OK)
+        return error;
+    *block = allocate_in(c->regions, need);
+    return *block ? TORUS_OK : tl_fail(c, TORUS_ERR_NO_MEMORY, NO_RECORDS);
 }
 
 static struct tl_region *region_of(torus_context *c, const void *pointer)
@@ -257,10 +266,12 @@ static void release(torus_context *c, struct tl_block *b)
         drop_region(c, r, true);
 }
 
-uint8_t *tl_memory_allocate(torus_context *c, size_t bytes)
+int tl_memory_allocate(torus_context *c, size_t bytes, uint8_t **memory)
 {
-    struct tl_block *b = allocate(c, bytes, true);
-    return b ? b->region->base + b->offset : NULL;
+    struct tl_block *b = NULL;
+    int error = allocate(c, bytes, true, &b);
+    *memory = b ? b->region->base + b->offset : NULL;
+    return error;
 }
 
 void tl_memory_free(torus_context *c, uint8_t *memory)
@@ -311,7 +322,9 @@ void *torus_alloc(torus_context *c, size_t bytes)
 {
     TL_GUARD(c);
     int saved = errno;
-    struct tl_block *b = tl_ready(c) == TORUS_OK ? allocate(c, bytes, false) : NULL;
+    struct tl_block *b = NULL;
+    if (tl_ready(c) == TORUS_OK)
+        (void)allocate(c, bytes, false, &b); /* its sentence is recorded */
     errno = saved;
     if (!b)
         return NULL;

@@ -180,8 +180,9 @@ static bool lend(const struct tl_rounds *r, struct tl_lent *l, uint8_t *at, size
         l->place.offset = (uintptr_t)at;
         return true;
     }
-    l->at = l->copy = tl_memory_allocate(c, bytes);
-    return l->copy && tl_memory_find(c, l->copy, bytes, &l->place, &block) == TORUS_OK;
+    int error = tl_memory_allocate(c, bytes, &l->copy);
+    l->at = l->copy;
+    return error == TORUS_OK && tl_memory_find(c, l->copy, bytes, &l->place, &block) == TORUS_OK;
 }
 
 static bool is_in_place(const struct tl_rounds *r)

@@ -64,8 +64,9 @@ static int make_copy(torus_context *c, struct tl_binding *b, const struct tl_buf
     struct tl_block *block = NULL;
     if (!keep_pieces(b, buffer))
         return tl_fail(c, TORUS_ERR_NO_MEMORY, "no memory");
-    if (!(b->copy = tl_memory_allocate(c, buffer->bytes)))
-        return TORUS_ERR_NO_MEMORY;
+    int error = tl_memory_allocate(c, buffer->bytes, &b->copy);
+    if (error != TORUS_OK)
+        return error;
     b->bytes = buffer->bytes;
     if ((b->type = buffer->type))
         tl_type_use(b->type);

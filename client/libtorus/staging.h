@@ -45,8 +45,8 @@ struct tl_binding {
 };
 
 /* tl_buffer_bind makes shared memory available for a buffer, and writes its place; a buffer of no
- * bytes has an empty place. *staged: the place is a staging copy, whose pieces are contiguous. It
- * returns TORUS_ERR_INVALID or _NO_MEMORY with the sentence; then tl_binding_release is due too. */
+ * bytes has an empty place. *staged: the place is a staging copy, whose pieces are contiguous. On
+ * an error its sentence is recorded, and tl_binding_release is due too. */
 int tl_buffer_bind(torus_context *c, const struct tl_buffer *buffer, size_t alignment,
                    struct tl_binding *b, struct td_place *place, bool *staged);
 

@@ -392,8 +392,8 @@ TORUS_API uint64_t torus_incarnation(const torus_context *context);
 /* ---- memory ---- */
 
 /* torus_alloc returns `bytes` of zeroed shared memory, aligned to 64 bytes, that collectives use in
- * place; `bytes` may be 0. torus_free or torus_close frees it. NULL: not enough memory;
- * torus_last_error has the reason. */
+ * place; `bytes` may be 0. torus_free or torus_close frees it. NULL: not enough memory, or the
+ * connection to torusd has ended; torus_last_error has the reason. */
 TORUS_API void *torus_alloc(torus_context *context, size_t bytes);
 /* torus_free frees memory of torus_alloc. TORUS_ERR_BUSY while an operation uses it. NULL is
  * accepted. */

@@ -28,6 +28,7 @@ enum {
     TD_MINOR_CARRY = 6,           /* CARRY */
     TD_MINOR_LONG_RIDES = 9,      /* payloads of more than TD_RIDE_BYTES_MAX, SHARES and BLOCKS */
     TD_MINOR_CARRY_SHORT = 10,    /* CARRY on the direct fabric, of TD_LONG_RIDE_BYTES_MAX */
+    TD_MINOR_QUESTIONS = 11,      /* RESUME answers questions */
 };
 
 /* ---- daemon > daemon, tree messages ---- */
@@ -322,6 +323,10 @@ struct td_message_resume {
     uint64_t first, first_packet;
     uint32_t given_up; /* the receiver's session that the sender gave up last; 0: none */
     uint32_t minor;    /* version of the peer protocol at the sender; 0: older than 6.4 */
+    /* A question goes on until it is answered. A daemon that did not run for long asks one: what
+     * it reads first may have been sent before the far end gave it up. */
+    uint64_t question; /* 0: none */
+    uint64_t answers;  /* the receiver's latest question; 0: none */
 };
 
 /* Node > next node of a ring: a block of a flooded operation (flood.h). */

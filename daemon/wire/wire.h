@@ -19,8 +19,8 @@
 /* Version of the protocol between a client and its daemon. Another major is refused. */
 enum { TD_WIRE_MAJOR = 3, TD_WIRE_MINOR = 11 };
 /* Version of the protocol between daemons. Another major is refused; one minor back is accepted. */
-enum { TD_WIRE_PEER_MAJOR = 6, TD_WIRE_PEER_MINOR = 10 };
-_Static_assert((int)TD_WIRE_PEER_MINOR >= (int)TD_MINOR_CARRY_SHORT,
+enum { TD_WIRE_PEER_MAJOR = 6, TD_WIRE_PEER_MINOR = 11 };
+_Static_assert((int)TD_WIRE_PEER_MINOR >= (int)TD_MINOR_QUESTIONS,
                "this release understands its own messages");
 
 /* struct td_wire_memory: what one decoded message points to, until the next is decoded into it. */

@@ -4,8 +4,11 @@
 #include "daemons.h"
 
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static void sum_with(torus_group *g, double *value, int k)
 {
@@ -193,6 +196,249 @@ static void disconnect_leaves_at_once_and_keeps_memory(void **state)
     stop();
 }
 
+/* ---- the first call after the daemon's death ---- */
+
+/* struct first: two ranks of a job in one process, with one of everything. Rank 0 calls first. */
+struct first {
+    torus_context *c[2];
+    torus_group *world[2], *dup[2], *made;
+    torus_plan *fft[2], *redist[2];
+    torus_persistent *sum[2];
+    torus_request *r[2], *pending[2]; /* pending: a call that rank 1 does not make */
+    int pair, op;                     /* a type with gaps, and an operator of this program */
+    double plain[4096], result[4096];
+    double *shared;
+};
+
+static void add_doubles(const void *in, void *inout, size_t count, void *user)
+{
+    (void)user;
+    for (size_t i = 0; i < count; i++)
+        ((double *)inout)[i] += ((const double *)in)[i];
+}
+
+static const struct torus_fft_desc transform = {.size = sizeof transform,
+                                                .dimensions = 2,
+                                                .shape = {8, 8},
+                                                .type = TORUS_COMPLEX_DOUBLE,
+                                                .sign = TORUS_FORWARD};
+static const struct torus_redist_desc turn = {.size = sizeof turn,
+                                              .dimensions = 2,
+                                              .element_bytes = 8,
+                                              .shape = {8, 8},
+                                              .from = "(block, *)",
+                                              .to = "(*, block)"};
+
+static void prepare_first(struct first *f, unsigned number, bool waits)
+{
+    char name[24];
+    snprintf(name, sizeof name, "first.%u", number);
+    for (int i = 0; i < 2; i++) {
+        struct torus_join_options o = as(2, i);
+        o.name = name;
+        f->c[i] = open_at(0);
+        assert_int_equal(torus_ijoin(f->c[i], &o, &f->world[i], &f->r[i]), TORUS_OK);
+    }
+#define BOTH(call)                                                                                 \
+    do {                                                                                           \
+        for (int i = 0; i < 2; i++)                                                                \
+            assert_int_equal(call, TORUS_OK);                                                      \
+        for (int i = 0; i < 2; i++)                                                                \
+            assert_int_equal(torus_wait(f->r[i], 30 * (int64_t)SECOND), TORUS_OK);                 \
+    } while (0)
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(torus_wait(f->r[i], 30 * (int64_t)SECOND), TORUS_OK);
+    BOTH(torus_idup(f->world[i], &f->dup[i], &f->r[i]));
+    BOTH(torus_iplan_fft(f->world[i], &transform, &f->fft[i], &f->r[i]));
+    BOTH(torus_iplan_redist(f->world[i], &turn, &f->redist[i], &f->r[i]));
+#undef BOTH
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(torus_allreduce_init(f->world[i], f->plain, f->result, 8, TORUS_DOUBLE,
+                                              TORUS_SUM, &f->sum[i]),
+                         TORUS_OK);
+    assert_int_equal(torus_type_resized(f->c[0], TORUS_DOUBLE, 0, 16, &f->pair), TORUS_OK);
+    assert_int_equal(torus_op_create(f->c[0], "add", add_doubles, NULL, 8, 1, &f->op), TORUS_OK);
+    assert_non_null(f->shared = torus_alloc(f->c[0], sizeof f->plain));
+    for (int i = 0; waits && i < 2; i++)
+        assert_int_equal(torus_ibarrier(f->dup[0], &f->pending[i]), TORUS_OK);
+}
+
+/* wait_first waits for the request of a call that was started. */
+static int wait_first(struct first *f, int started)
+{
+    return started == TORUS_OK ? torus_wait(f->r[0], 30 * (int64_t)SECOND) : started;
+}
+
+#define FIRST(name, expression)                                                                    \
+    static int first_##name(struct first *f)                                                       \
+    {                                                                                              \
+        return expression;                                                                         \
+    }
+#define FIRST_STARTED(name, expression) FIRST(name, wait_first(f, expression))
+#define W f->world[0]
+FIRST(alloc, torus_alloc(f->c[0], 8 << 20) ? TORUS_OK : TORUS_ERR_SHUTDOWN)
+FIRST(barrier, torus_barrier(W))
+FIRST_STARTED(ibarrier, torus_ibarrier(W, &f->r[0]))
+FIRST(broadcast, torus_broadcast(W, f->plain, 8, TORUS_DOUBLE, 0))
+FIRST_STARTED(ibroadcast, torus_ibroadcast(W, f->plain, 8, TORUS_DOUBLE, 0, &f->r[0]))
+FIRST(allreduce, torus_allreduce(W, f->plain, f->result, 8, TORUS_DOUBLE, TORUS_SUM))
+FIRST(allreduce_long, torus_allreduce(W, f->plain, f->result, 4096, TORUS_DOUBLE, TORUS_SUM))
+FIRST(allreduce_shared, torus_allreduce(W, TORUS_IN_PLACE, f->shared, 8, TORUS_DOUBLE, TORUS_SUM))
+FIRST(allreduce_operator, torus_allreduce(W, f->plain, f->result, 8, TORUS_DOUBLE, f->op))
+FIRST(broadcast_gaps, torus_broadcast(W, f->plain, 8, f->pair, 0))
+FIRST_STARTED(ibroadcast_gaps, torus_ibroadcast(W, f->plain, 8, f->pair, 0, &f->r[0]))
+FIRST_STARTED(iallreduce,
+              torus_iallreduce(W, f->plain, f->result, 8, TORUS_DOUBLE, TORUS_SUM, &f->r[0]))
+FIRST_STARTED(ireduce,
+              torus_ireduce(W, f->plain, f->result, 8, TORUS_DOUBLE, TORUS_MAX, 0, &f->r[0]))
+FIRST_STARTED(iscan, torus_iscan(W, f->plain, f->result, 8, TORUS_DOUBLE, TORUS_SUM, &f->r[0]))
+FIRST_STARTED(iprefix, torus_iprefix(W, f->plain, f->result, 8, TORUS_DOUBLE, TORUS_SUM, &f->r[0]))
+FIRST_STARTED(igather, torus_igather(W, f->plain, f->result, 8, TORUS_DOUBLE, 0, &f->r[0]))
+FIRST_STARTED(iscatter, torus_iscatter(W, f->plain, f->result, 8, TORUS_DOUBLE, 0, &f->r[0]))
+FIRST_STARTED(iallgather, torus_iallgather(W, f->plain, f->result, 8, TORUS_DOUBLE, &f->r[0]))
+FIRST(alltoall, torus_alltoall(W, f->plain, f->result, 8, TORUS_DOUBLE))
+FIRST_STARTED(ialltoall, torus_ialltoall(W, f->plain, f->result, 8, TORUS_DOUBLE, &f->r[0]))
+FIRST(fft2, torus_fft2(W, f->plain, f->result, transform.shape, TORUS_COMPLEX_DOUBLE, TORUS_FORWARD,
+                       TORUS_SCALE_NONE))
+FIRST_STARTED(ifft2, torus_ifft2(W, f->plain, f->result, transform.shape, TORUS_COMPLEX_DOUBLE,
+                                 TORUS_FORWARD, TORUS_SCALE_NONE, &f->r[0]))
+FIRST(plan_fft, torus_plan_fft(W, &transform, &f->fft[0]))
+FIRST_STARTED(iplan_redist, torus_iplan_redist(W, &turn, &f->redist[0], &f->r[0]))
+FIRST(execute_fft, torus_execute(f->fft[0], f->plain, f->result))
+FIRST_STARTED(start_fft, torus_start(f->fft[0], f->plain, f->result, &f->r[0]))
+FIRST(execute_redist, torus_execute(f->redist[0], f->plain, f->result))
+FIRST_STARTED(start_redist, torus_start(f->redist[0], f->plain, f->result, &f->r[0]))
+FIRST_STARTED(persistent_start, torus_persistent_start(f->sum[0], &f->r[0]))
+FIRST(dup, torus_dup(W, &f->made))
+FIRST_STARTED(idup, torus_idup(W, &f->made, &f->r[0]))
+FIRST(split, torus_split(W, 0, 0, &f->made))
+FIRST_STARTED(isplit, torus_isplit(W, 0, 0, &f->made, &f->r[0]))
+FIRST(create, torus_group_create(W, (const uint32_t[]){0}, 1, 0, &f->made))
+FIRST(shrink, torus_shrink(W, &f->made))
+FIRST_STARTED(ishrink, torus_ishrink(W, &f->made, &f->r[0]))
+FIRST(leave, torus_leave(W))
+FIRST_STARTED(iclose, torus_iclose(f->c[0], &f->r[0]))
+FIRST(join, torus_join(f->c[0],
+                       &(struct torus_join_options){
+                           .size = sizeof(struct torus_join_options), .name = "other", .ranks = 2},
+                       &f->made))
+FIRST(wait, torus_wait(f->pending[0], -1))
+FIRST(waitall, torus_waitall(f->pending, 2, -1, NULL))
+FIRST(waitany, torus_waitany(f->pending, 2, -1, &(size_t){0}))
+FIRST(dispatch, torus_dispatch(f->c[0]))
+#undef W
+#undef FIRST
+#undef FIRST_STARTED
+
+static const struct {
+    const char *name;
+    int (*call)(struct first *f);
+    bool waits; /* for calls under way */
+} firsts[] = {
+#define CASE(name)                                                                                 \
+    {                                                                                              \
+#name, first_##name, false                                                                 \
+    }
+#define WAIT(name)                                                                                 \
+    {                                                                                              \
+#name, first_##name, true                                                                  \
+    }
+    CASE(alloc),
+    CASE(barrier),
+    CASE(ibarrier),
+    CASE(broadcast),
+    CASE(ibroadcast),
+    CASE(allreduce),
+    CASE(allreduce_long),
+    CASE(allreduce_shared),
+    CASE(allreduce_operator),
+    CASE(broadcast_gaps),
+    CASE(ibroadcast_gaps),
+    CASE(iallreduce),
+    CASE(ireduce),
+    CASE(iscan),
+    CASE(iprefix),
+    CASE(igather),
+    CASE(iscatter),
+    CASE(iallgather),
+    CASE(alltoall),
+    CASE(ialltoall),
+    CASE(fft2),
+    CASE(ifft2),
+    CASE(plan_fft),
+    CASE(iplan_redist),
+    CASE(execute_fft),
+    CASE(start_fft),
+    CASE(execute_redist),
+    CASE(start_redist),
+    CASE(persistent_start),
+    CASE(dup),
+    CASE(idup),
+    CASE(split),
+    CASE(isplit),
+    CASE(create),
+    CASE(shrink),
+    CASE(ishrink),
+    CASE(leave),
+    CASE(iclose),
+    CASE(join),
+    WAIT(wait),
+    WAIT(waitall),
+    WAIT(waitany),
+    CASE(dispatch),
+#undef CASE
+#undef WAIT
+};
+
+/* first_told makes the call in a process that has not heard of the death, and returns false if it
+ * gets another error or sentence than every function gets. */
+static bool first_told(unsigned number, int ready, int go)
+{
+    static struct first f;
+    char byte = 0;
+    prepare_first(&f, number, firsts[number].waits);
+    if (write(ready, &byte, 1) != 1 || read(go, &byte, 1) != 0)
+        return false;
+    int error = firsts[number].call(&f);
+    const char *text = torus_last_error(f.c[0]);
+    bool good =
+        error == TORUS_ERR_SHUTDOWN && strncmp(text, "lost the connection to torusd: ", 31) == 0;
+    if (!good)
+        fprintf(stderr, "%s: %d, %s\n", firsts[number].name, error, text);
+    torus_close(f.c[0]);
+    torus_close(f.c[1]);
+    return good;
+}
+
+/* Each call is the first of a process of its own, which then learns of the death from it. */
+static void every_function_may_be_the_first_to_tell_of_the_daemons_death(void **state)
+{
+    enum { CASES = sizeof firsts / sizeof *firsts };
+    (void)state;
+    pid_t child[CASES];
+    int ready[2], go[2], status = 0;
+    start(1, "");
+    assert_true(pipe(ready) == 0 && pipe(go) == 0);
+    for (unsigned i = 0; i < CASES; i++)
+        if ((child[i] = fork()) == 0) {
+            close(go[1]);
+            _exit(first_told(i, ready[1], go[0]) ? 0 : 1);
+        }
+    close(ready[1]);
+    for (unsigned i = 0; i < CASES; i++)
+        assert_int_equal(read(ready[0], &(char){0}, 1), 1);
+    kill(daemon_pid[0], SIGKILL);
+    assert_int_equal(waitpid(daemon_pid[0], NULL, 0), daemon_pid[0]);
+    daemon_pid[0] = 0;
+    close(go[1]);
+    int failed = 0;
+    for (unsigned i = 0; i < CASES; i++)
+        failed += waitpid(child[i], &status, 0) != child[i] || status != 0;
+    assert_int_equal(failed, 0);
+    close(ready[0]);
+    close(go[0]);
+}
+
 /* Peers are known by their keys, on Unix sockets, or if there are none. */
 static void peers_are_known_or_not(void **state)
 {
@@ -283,6 +529,8 @@ int main(void)
         cmocka_unit_test_teardown(iclose_waits_for_nothing_and_takes_nothing_away, clean_up),
         cmocka_unit_test_teardown(iclose_leaves_many_groups, clean_up),
         cmocka_unit_test_teardown(disconnect_leaves_at_once_and_keeps_memory, clean_up),
+        cmocka_unit_test_teardown(every_function_may_be_the_first_to_tell_of_the_daemons_death,
+                                  clean_up),
         cmocka_unit_test_teardown(peers_are_known_or_not, clean_up),
         cmocka_unit_test_teardown(wrong_arguments_are_errors, clean_up),
     };

@@ -87,8 +87,38 @@ void far_resume(uint32_t counts_session, uint64_t messages, uint64_t packets, bo
     m.u.resume.incarnation = far.incarnation;
     m.u.resume.first = far.first;
     m.u.resume.given_up = far.given_up;
+    m.u.resume.minor = far.minor;
+    m.u.resume.question = far.question;
+    m.u.resume.answers = far.answers;
     assert_false(td_session_message(node.core, far.node, &m));
     node_run();
+}
+
+void far_pause(uint64_t ns)
+{
+    node.core->now += ns;
+    node.core->resumed_at = node.core->now;
+    td_session_resumed(node.core, ns);
+    node_run();
+}
+
+static const struct td_message_resume *latest(void)
+{
+    uint32_t i = node.sents;
+    while (i > 0 && node.sent[i - 1].message.kind != TD_MESSAGE_RESUME)
+        i--;
+    assert_true(i > 0);
+    return &node.sent[i - 1].message.u.resume;
+}
+
+uint64_t far_question(void)
+{
+    return latest()->question;
+}
+
+uint64_t far_answer(void)
+{
+    return latest()->answers;
 }
 
 void far_pass(uint64_t ns)

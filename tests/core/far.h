@@ -21,10 +21,12 @@ enum {
 struct far {
     struct td_link *link;
     uint32_t node;
-    uint32_t session;     /* the far end's outgoing session */
-    uint64_t incarnation; /* of its daemon, as its RESUMEs say: DAEMON at first */
-    uint64_t first;       /* the first message of its session, as its RESUMEs say */
-    uint32_t given_up;    /* the session of this node that it gave up, as its RESUMEs say */
+    uint32_t session;           /* the far end's outgoing session */
+    uint64_t incarnation;       /* of its daemon, as its RESUMEs say: DAEMON at first */
+    uint64_t first;             /* the first message of its session, as its RESUMEs say */
+    uint32_t given_up;          /* the session of this node that it gave up, as its RESUMEs say */
+    uint32_t minor;             /* of its daemon, as its RESUMEs say */
+    uint64_t question, answers; /* of its RESUMEs */
 };
 
 extern struct far far;
@@ -47,6 +49,11 @@ void far_say(void);
 bool far_hear(uint64_t number);
 /* far_resume receives a RESUME of the far end: its counts of `counts_session`. */
 void far_resume(uint32_t counts_session, uint64_t messages, uint64_t packets, bool wants_reply);
+/* far_pause tells the node that it did not run for so long. far_question returns the question of
+ * its latest RESUME, and far_answer the number that this one answers. */
+void far_pause(uint64_t ns);
+uint64_t far_question(void);
+uint64_t far_answer(void);
 /* far_pass advances time and runs the timers of sessions. */
 void far_pass(uint64_t ns);
 /* far_resumes counts the recorded RESUMEs. */

@@ -369,6 +369,114 @@ static void a_node_that_is_expected_has_the_whole_patience_once_it_was_tried(voi
     node_end();
 }
 
+/* ---- pauses ---- */
+
+/* meet makes the far end, a daemon of a minor version, one that the node has a session with. */
+static void meet(uint32_t minor)
+{
+    far_begin(NULL);
+    far_meet();
+    far.minor = minor;
+    assert_true(far_hear(1));
+    node_forget();
+}
+
+static uint64_t patience(void)
+{
+    return (uint64_t)node.core->settings.progress_timeout_ns;
+}
+
+/* The far end has asked before it gave this node up, and its RESUME was not read then. */
+static void after_a_pause_a_resume_that_was_sent_before_opens_nothing(void **state)
+{
+    (void)state;
+    meet(TD_MINOR_QUESTIONS);
+    far_pause(patience());
+    assert_int_equal(far.link->session_state, TD_SESSION_ASKING);
+    assert_int_equal(far_resumes(), 1);
+    uint64_t question = far_question();
+    assert_true(question > 0);
+    for (int i = 0; i < 2; i++) {
+        far_resume(far.link->session, 0, 0, true);
+        assert_int_equal(far.link->session_state, TD_SESSION_ASKING);
+        assert_true(far_question() == question);
+    }
+    far.answers = question;
+    far_resume(far.link->session, 0, 0, false);
+    assert_int_equal(far.link->session_state, TD_SESSION_OPEN);
+    node_forget();
+    far.answers = 0;
+    far_resume(far.link->session, 0, 0, true);
+    assert_int_equal(far.link->session_state, TD_SESSION_OPEN);
+    assert_true(far_question() == 0);
+    node_end();
+}
+
+static void each_long_pause_asks_another_question(void **state)
+{
+    (void)state;
+    meet(TD_MINOR_QUESTIONS);
+    far_pause(patience());
+    uint64_t first = far_question();
+    far_pause(patience());
+    far.answers = first;
+    far_resume(far.link->session, 0, 0, false);
+    assert_int_equal(far.link->session_state, TD_SESSION_ASKING);
+    assert_true(far_question() != first);
+    node_end();
+}
+
+static void a_pause_in_which_nobody_gives_up_closes_nothing(void **state)
+{
+    (void)state;
+    meet(TD_MINOR_QUESTIONS);
+    far_pause(patience() / 2);
+    assert_int_equal(far.link->session_state, TD_SESSION_OPEN);
+    assert_int_equal(far_resumes(), 0);
+    node_end();
+}
+
+static void an_older_daemon_answers_by_any_resume(void **state)
+{
+    (void)state;
+    meet(TD_MINOR_QUESTIONS - 1);
+    far_pause(patience());
+    far_resume(far.link->session, 0, 0, false);
+    assert_int_equal(far.link->session_state, TD_SESSION_OPEN);
+    node_end();
+}
+
+/* The question was about the session that has ended: the next one begins at both ends. */
+static void a_far_end_that_gave_up_meanwhile_is_asked_no_question(void **state)
+{
+    (void)state;
+    meet(TD_MINOR_QUESTIONS);
+    uint32_t before = far.link->session;
+    far_pause(patience());
+    far.session += 2;
+    far.given_up = before;
+    far_resume(0, 0, 0, true);
+    assert_int_not_equal(far.link->session, before);
+    assert_true(far_question() == 0);
+    far_resume(far.link->session, 0, 0, true);
+    assert_int_equal(far.link->session_state, TD_SESSION_OPEN);
+    node_end();
+}
+
+static void the_latest_question_of_the_far_end_is_answered_in_each_resume(void **state)
+{
+    (void)state;
+    meet(TD_MINOR_QUESTIONS);
+    for (far.question = 5; far.question < 7; far.question++) {
+        far_resume(far.link->session, 0, 0, true);
+        assert_true(far_answer() == far.question);
+    }
+    far.question = 0;
+    far_resume(far.link->session, 0, 0, true);
+    assert_true(far_answer() == 6);
+    node_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -391,6 +499,12 @@ int main(void)
         cmocka_unit_test(a_new_session_of_the_far_end_ends_one_in_which_something_came),
         cmocka_unit_test(a_new_session_of_the_far_end_keeps_one_in_which_nothing_came),
         cmocka_unit_test(a_node_that_is_expected_has_the_whole_patience_once_it_was_tried),
+        cmocka_unit_test(after_a_pause_a_resume_that_was_sent_before_opens_nothing),
+        cmocka_unit_test(each_long_pause_asks_another_question),
+        cmocka_unit_test(a_pause_in_which_nobody_gives_up_closes_nothing),
+        cmocka_unit_test(an_older_daemon_answers_by_any_resume),
+        cmocka_unit_test(a_far_end_that_gave_up_meanwhile_is_asked_no_question),
+        cmocka_unit_test(the_latest_question_of_the_far_end_is_answered_in_each_resume),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -111,7 +111,9 @@ static const struct field of_resume[] = {F(resume, packets_received),
                                          F(resume, first),
                                          F(resume, first_packet),
                                          F(resume, given_up),
-                                         F(resume, minor)};
+                                         F(resume, minor),
+                                         F(resume, question),
+                                         F(resume, answers)};
 static const struct field of_look[] = {F(look, ticket), F(look, uid), F(look, sees_all),
                                        F(look, section), F(look, cursor)};
 static const struct field of_seen[] = {F(seen, ticket), BITMAP(seen, page, TD_PAGE_BYTES_MAX)};

@@ -51,7 +51,9 @@ struct td_lane {
     uint64_t freed, freed_there; /* direct: cumulative freed counts, here and at the far end */
     uint64_t received_told, freed_told; /* direct: the counts as last sent */
     struct td_shares queue;             /* direct: messages that wait for credits, by job */
-    bool expected; /* a group has formed with a daemon there that was not up here yet */
+    uint64_t question; /* that the far end must answer before the session opens; 0: none */
+    uint64_t answers;  /* the latest question of the far end; 0: none */
+    bool expected;     /* a group has formed with a daemon there that was not up here yet */
     /* for people, of all sessions: packets sent, the payload of these and of carried messages, and
      * packets sent again */
     uint64_t packets, bytes, repeated;

@@ -180,7 +180,9 @@ static void send_resume(struct td_core *core, struct td_link *link, bool asks)
                                         .first = link->tree_acknowledged + 1,
                                         .first_packet = link->lane->acknowledged + 1,
                                         .given_up = link->session_given_up,
-                                        .minor = core->options.minor}};
+                                        .minor = core->options.minor,
+                                        .question = link->lane->question,
+                                        .answers = link->lane->answers}};
     td_session_send(core, link->node, &m);
 }
 
@@ -218,6 +220,7 @@ static void end_in(struct td_core *core, struct td_link *link)
 {
     begin_in(core, link, 0, 1, 1);
     td_session_transition(link, TD_SESSION_RESET);
+    link->lane->question = 0; /* it was about the session that ends */
     link->violated = link->torn = link->lane->expected = false;
     link->expires_at = TD_TIME_NEVER;
     if (link->owed) /* less is unacknowledged now */
@@ -318,12 +321,24 @@ static void expire(struct td_core *core, struct td_link *link)
         td_session_ask(core, link);
 }
 
+/* question closes a session that may have ended at the far end. */
+static void question(struct td_core *core, struct td_link *link)
+{
+    link->lane->question = core->resumed_at; /* no earlier one has this number */
+    if (td_link_is_open(link))
+        td_session_doubt(core, link);
+}
+
 void td_session_resumed(struct td_core *core, td_time ns)
 {
+    bool given_up = ns > (td_time)core->settings.progress_timeout_ns / 2;
     for (uint32_t n = 0; n < core->options.topology.nodes; n++) {
-        if (core->link[n].heard_at)
-            core->link[n].heard_at += ns;
-        td_core_put_off(&core->link[n].expires_at, ns);
+        struct td_link *link = &core->link[n];
+        if (link->heard_at)
+            link->heard_at += ns;
+        td_core_put_off(&link->expires_at, ns);
+        if (given_up && !link->relayed && link->session_in)
+            question(core, link);
     }
     td_core_put_off(&core->links_expire_at, ns);
 }
@@ -461,6 +476,17 @@ static bool gives_in(const struct td_core *core, const struct td_link *link,
     return core->node < link->node && link->session_in && m->session != link->session_in;
 }
 
+/* is_answered takes the question of a RESUME. It returns false if the RESUME does not answer that
+ * of this node, and may have been sent before. */
+static bool is_answered(struct td_link *link, const struct td_message_resume *resume)
+{
+    struct td_lane *lane = link->lane;
+    if (!link->relayed)
+        lane->answers = resume->question ? resume->question : lane->answers;
+    return !lane->question || resume->answers == lane->question ||
+           resume->minor < TD_MINOR_QUESTIONS;
+}
+
 static void take_resume(struct td_core *core, struct td_link *link, const struct td_message *m)
 {
     struct td_lane *lane = link->lane;
@@ -489,11 +515,13 @@ static void take_resume(struct td_core *core, struct td_link *link, const struct
      * session goes on */
     bool counted = td_link_is_open(link) || (m->received >= link->tree_acknowledged &&
                                              resume->packets_received >= lane->acknowledged);
-    bool agreed = m->counts_session == link->session && counted;
+    bool answered = is_answered(link, resume);
+    bool agreed = m->counts_session == link->session && counted && answered;
     /* else what went out was dropped there, and goes again */
     td_session_transition(link, agreed ? TD_SESSION_HEAR : TD_SESSION_RESET);
     bool was_open = td_link_is_open(link);
     if (agreed) {
+        lane->question = 0;
         take_received(core, link, m);
         if (resume->packets_received > lane->acknowledged && resume->packets_received <= lane->sent)
             td_link_acknowledge(core, link, resume->packets_received);

@@ -32,7 +32,9 @@ void td_session_probe(struct td_core *core, struct td_link *link);
  */
 void td_session_check(struct td_core *core, struct td_link *link);
 /* td_session_resumed puts off the judgement of all links by a time in which this daemon did not
- * run. */
+ * run. If others may have given it up meanwhile, it closes the sessions of its own connections
+ * until the far ends have answered a question: a session that has ended there takes no packet, and
+ * what was sent in it would be lost. */
 void td_session_resumed(struct td_core *core, td_time ns);
 /* td_session_timers gives up links that have been down for too long. */
 void td_session_timers(struct td_core *core);
@@ -55,8 +57,8 @@ bool td_session_is_next(struct td_core *core, struct td_link *link, const struct
  * if a reply is outstanding. td_session_ask_missing asks for missing messages. On a
  * relayed link it asks again only after one of them has arrived, or after TD_LINK_PATIENCE_NS: they
  * may wait on a route that RESUME does not take. If none arrives, the sender notices that nothing
- * is acknowledged, and repeats them. td_session_doubt closes the session of a relayed link, too:
- * the reply opens it, and what was lost on the way is retransmitted. */
+ * is acknowledged, and repeats them. td_session_doubt also closes the session: the
+ * reply opens it, and what was lost on the way is retransmitted. */
 void td_session_ask(struct td_core *core, struct td_link *link) __attribute__((cold));
 void td_session_ask_again(struct td_core *core, struct td_link *link) __attribute__((cold));
 void td_session_ask_missing(struct td_core *core, struct td_link *link) __attribute__((cold));
