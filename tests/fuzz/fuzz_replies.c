@@ -345,6 +345,8 @@ static void reply_badly(const struct td_request *q, uint32_t way)
         r.error = TD_ERR_BUSY;
         r.refused = true;
         (void)queue(&r);
+        if (way == 4) /* of a call that waits to be sent again */
+            (void)queue(&r);
         r = (struct td_reply){.kind = TD_REPLY_ROOM, .text = ""};
         break;
     case 5:
