@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "lock.h"
@@ -133,7 +134,12 @@ int tl_ready(torus_context *c)
     if (c->fd < 0)
         return tl_fail(c, TORUS_ERR_NO_DAEMON,
                        "the context is not connected to torusd: torus_open failed");
-    if (c->lost && c->gave_up)
+    if (c->lost && c->lost_by == TORUS_ERR_PROTOCOL)
+        return tl_fail(
+            c, TORUS_ERR_SHUTDOWN,
+            "this process has ended the connection to torusd, which had sent a malformed reply: "
+            "call torus_open again");
+    if (c->lost && c->lost_by == TORUS_ERR_TIMEOUT)
         return tl_fail(
             c, TORUS_ERR_SHUTDOWN,
             "this process has given up the connection to torusd, which had not answered in "
@@ -147,10 +153,26 @@ int tl_lost(torus_context *c, int error, const char *text)
 {
     if (!c->lost) {
         c->lost = true;
-        c->gave_up = error == TORUS_ERR_TIMEOUT;
+        c->lost_by = error;
         c->upcalls->lost(c, error, text);
     }
     return tl_fail(c, error, "%s", text);
+}
+
+int tl_malformed(torus_context *c, const char *format, ...)
+{
+    char what[TD_TEXT_MAX / 2], text[TD_TEXT_MAX];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(what, sizeof what, format, arguments);
+    va_end(arguments);
+    snprintf(text, sizeof text,
+             "malformed reply of torusd: %s. This process has ended the connection, and its ranks "
+             "are lost",
+             what);
+    if (c->fd >= 0)
+        shutdown(c->fd, SHUT_RDWR); /* the daemon sees it */
+    return tl_lost(c, TORUS_ERR_PROTOCOL, text);
 }
 
 void tl_hold(torus_context *c)

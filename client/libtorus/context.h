@@ -21,6 +21,7 @@
  *   signature                               which basic elements a type has
  *   socket                                  one request out, one reply in
  *   letters                                 the same in memory, without a system call
+ *   passed                                  files that come with replies
  *   context                                 this file
  *   lock                                    threads
  *   deadline                                time; waits for descriptors
@@ -72,7 +73,7 @@ struct torus_context {
     /* a page that the kernel clears in a child process; NULL: the kernel cannot */
     const volatile uint8_t *own_page;
     bool lost;               /* the connection has ended */
-    bool gave_up;            /* this process has ended it, because the daemon did not answer */
+    int lost_by;             /* the error that ended it */
     struct tl_lock *lock;    /* NULL: one thread at a time uses the context */
     char error[TD_TEXT_MAX]; /* with a lock: each thread has its own (lock.h) */
     torus_log_function *log;
@@ -94,7 +95,8 @@ struct torus_context {
     int64_t quiet_since_ns;  /* begin of the wait without a reply so far; 0: no wait */
     bool asked;              /* the daemon was asked to reply, and has sent nothing since */
     uint64_t sent, received; /* datagrams of the socket */
-    struct td_awake awake;   /* how this process waits for replies */
+    uint64_t requests_sent, replies_received; /* of the socket and in letters */
+    struct td_awake awake;                    /* how this process waits for replies */
 
     /* letters.c */
     struct td_letters *letters; /* NULL: everything takes the socket */
@@ -155,6 +157,10 @@ int tl_ready(torus_context *c);
 /* tl_lost returns TORUS_ERR_SHUTDOWN or another error of an ended connection: it marks the context
  * as lost and completes all pending requests with `error` and `text`. */
 int tl_lost(torus_context *c, int error, const char *text);
+
+/* tl_malformed ends the connection to a daemon whose reply breaks the protocol; the format says in
+ * which way. It returns TORUS_ERR_PROTOCOL. */
+int tl_malformed(torus_context *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* tl_hold keeps the context alive while a callback runs. tl_unhold ends one hold; the last one runs
  * the torus_close that a callback called meanwhile. */

@@ -33,6 +33,16 @@ static uint32_t world_rank(const torus_group *g, uint32_t rank)
     return g->member ? g->member[rank] : rank;
 }
 
+/* check_offer checks what the other leader, or the leader of this group, has told. */
+static int check_offer(const torus_group *local, const struct offer *theirs)
+{
+    if (theirs->error > TORUS_OK || theirs->error < TORUS_ERR_PERMISSION ||
+        (theirs->error == TORUS_OK && (theirs->size == 0 || theirs->size > TD_JOB_RANKS_MAX)))
+        return tl_malformed(local->context, "an offer of %u ranks with error %d", theirs->size,
+                            (int)theirs->error);
+    return TORUS_OK;
+}
+
 /* swap_members exchanges the sizes and the members of both groups in the group of the leaders. */
 static int swap_members(torus_group *local, torus_group *pair, struct offer *theirs,
                         uint32_t **members)
@@ -43,6 +53,11 @@ static int swap_members(torus_group *local, torus_group *pair, struct offer *the
     if (error != TORUS_OK)
         return error;
     uint32_t other = 1 - pair->rank;
+    error = check_offer(local, &both[other]);
+    if (error == TORUS_OK && both[pair->rank].size != local->size)
+        error = tl_malformed(local->context, "another offer of this rank than it has made");
+    if (error != TORUS_OK)
+        return error;
     const size_t counts[2] = {both[0].size, both[1].size};
     uint32_t *list = calloc(counts[0] + counts[1], sizeof *list);
     uint32_t *own = calloc(local->size, sizeof *own);
@@ -94,6 +109,8 @@ static int share(torus_group *local, uint32_t leader, struct offer *theirs, uint
 {
     torus_context *c = local->context;
     int error = torus_broadcast(local, theirs, sizeof *theirs, TORUS_BYTE, leader);
+    if (error == TORUS_OK)
+        error = check_offer(local, theirs);
     if (error != TORUS_OK)
         return error;
     if (theirs->error != TORUS_OK)

@@ -8,9 +8,8 @@
 
 #include "group.h"
 #include "request.h"
-#include "letters.h"
-#include "segment.h"
 #include "socket.h"
+#include "subgroup.h"
 #include "wait.h"
 #include "lock.h"
 
@@ -32,7 +31,7 @@ static const struct launcher {
 
 static int read_number(torus_context *c, const char *name, int64_t least, int64_t *value)
 {
-    const char *text = getenv(name);
+    const char *text = secure_getenv(name);
     char *end = NULL;
     if (!text) /* the caller has looked; another thread may change the environment */
         text = "";
@@ -51,22 +50,24 @@ static int from_environment(torus_context *c, const struct torus_join_options *o
 {
     const struct launcher *l = NULL;
     for (size_t i = 0; i < sizeof launchers / sizeof launchers[0] && !l; i++)
-        if (getenv(launchers[i].size) && (!launchers[i].named || getenv(launchers[i].name)))
+        if (secure_getenv(launchers[i].size) &&
+            (!launchers[i].named || secure_getenv(launchers[i].name)))
             l = &launchers[i];
     *size = o && o->ranks ? (int64_t)o->ranks : 1;
     *rank = o && o->rank_set ? o->rank : TORUS_RANK_ANY;
     int error = TORUS_OK;
     if (l && !(o && o->ranks))
         error = read_number(c, l->size, 1, size);
-    if (error == TORUS_OK && l && !(o && o->rank_set) && getenv(l->rank))
+    if (error == TORUS_OK && l && !(o && o->rank_set) && secure_getenv(l->rank))
         error = read_number(c, l->rank, 0, rank);
     if (o && o->name)
         snprintf(name, name_bytes, "%s", o->name);
-    else if (getenv("TORUS_JOB"))
-        snprintf(name, name_bytes, "%s", getenv("TORUS_JOB"));
-    else if (l && l->name && getenv(l->name))
-        snprintf(name, name_bytes, "%s%s%s", getenv(l->name), l->step && getenv(l->step) ? "." : "",
-                 l->step && getenv(l->step) ? getenv(l->step) : "");
+    else if (secure_getenv("TORUS_JOB"))
+        snprintf(name, name_bytes, "%s", secure_getenv("TORUS_JOB"));
+    else if (l && l->name && secure_getenv(l->name))
+        snprintf(name, name_bytes, "%s%s%s", secure_getenv(l->name),
+                 l->step && secure_getenv(l->step) ? "." : "",
+                 l->step && secure_getenv(l->step) ? secure_getenv(l->step) : "");
     else if (*size == 1)
         snprintf(name, name_bytes, "alone-%d-%llx", (int)getpid(), (unsigned long long)tl_now_ns());
     else
@@ -80,27 +81,15 @@ static int from_environment(torus_context *c, const struct torus_join_options *o
 /* A daemon answers a join at most 2 s after its time limit. */
 static const int64_t JOIN_LATE_NS = 20 * (int64_t)1000000000;
 
+enum { ANY_RANK = UINT32_MAX }; /* of a group that this process has not joined yet */
+
 static int join_reply(torus_request *r, const struct td_reply *reply, bool *again)
 {
-    torus_context *c = r->context;
-    (void)again;
-    if (reply->kind != TD_REPLY_JOINED)
-        return tl_fail(c, TORUS_ERR_PROTOCOL, "torusd sent an unexpected reply to a join");
-    torus_group *g = calloc(1, sizeof *g);
-    if (!g)
-        return tl_fail(c, TORUS_ERR_NO_MEMORY, "no memory for the group");
-    g->context = c;
-    g->rank = reply->u.joined.rank;
-    g->size = reply->u.joined.size;
+    torus_group *g = r->new_group;
     g->world = reply->u.joined.group;
-    g->timeout_ns = -1;
-    tl_group_link(g, reply->u.joined.group);
-    if (reply->u.joined.has_letters)
-        tl_letters_adopt(c);
-    else
-        tl_segment_adopt(g);
-    *r->new_group_out = g;
-    return TORUS_OK;
+    if (g->rank == ANY_RANK)
+        g->rank = reply->u.joined.rank;
+    return tl_subgroup_reply(r, reply, again);
 }
 
 int torus_ijoin(torus_context *c, const struct torus_join_options *o, torus_group **world,
@@ -126,8 +115,14 @@ int torus_ijoin(torus_context *c, const struct torus_join_options *o, torus_grou
     if (error != TORUS_OK)
         return error;
     torus_request *r = tl_request_new(c, NULL);
-    if (!r)
+    if (!r || !(r->new_group = calloc(1, sizeof *r->new_group))) {
+        tl_request_free(r);
         return tl_fail(c, TORUS_ERR_NO_MEMORY, "no memory for the request");
+    }
+    r->new_group->context = c;
+    r->new_group->size = (uint32_t)size;
+    r->new_group->rank = rank == TORUS_RANK_ANY ? ANY_RANK : (uint32_t)rank;
+    r->new_group->timeout_ns = -1;
     r->on_reply = join_reply;
     r->new_group_out = world;
     *world = NULL;

@@ -1,27 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "letters.h"
 
-#include <errno.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "passed.h"
 #include "segment/letter.h"
 
-void tl_letters_adopt(torus_context *c)
+int tl_letters_adopt(torus_context *c)
 {
-    struct stat st;
-    int saved = errno;
-    if (c->passed >= 0 && !c->letters && fstat(c->passed, &st) == 0 &&
-        (size_t)st.st_size == sizeof *c->letters) {
-        void *memory =
-            mmap(NULL, sizeof *c->letters, PROT_READ | PROT_WRITE, MAP_SHARED, c->passed, 0);
-        if (memory != MAP_FAILED) {
-            (void)madvise(memory, sizeof *c->letters, MADV_DONTFORK);
-            c->letters = memory;
-        }
-    }
-    errno = saved;
+    size_t bytes = sizeof *c->letters;
+    void *memory = NULL;
+    int error = c->letters ? TORUS_OK : tl_passed_map(c, PROT_READ | PROT_WRITE, &bytes, &memory);
+    if (memory)
+        c->letters = memory;
+    return error;
 }
 
 void tl_letters_free(torus_context *c)

@@ -7,9 +7,10 @@
 
 #include "context.h"
 
-/* tl_letters_adopt maps the memory that came with the reply to a join: `passed`. Without memory
- * everything takes the socket. tl_letters_free ends that. */
-void tl_letters_adopt(torus_context *c);
+/* tl_letters_adopt maps the memory that came with the reply to a join. Without memory everything
+ * takes the socket. It returns TORUS_OK, or the error of tl_passed_map. tl_letters_free ends that.
+ */
+int tl_letters_adopt(torus_context *c);
 void tl_letters_free(torus_context *c);
 /* tl_letters_put puts a request if the daemon looks for it. */
 bool tl_letters_put(torus_context *c, const uint8_t *bytes, size_t size);

@@ -34,9 +34,9 @@ static int64_t timeout_of(const struct torus_open_options *o)
 /* candidates lists the socket paths to try, and returns their number. */
 static int candidates(const struct torus_open_options *o, char path[PATHS][256])
 {
-    const char *asked = o ? o->socket : NULL, *run = getenv("XDG_RUNTIME_DIR");
+    const char *asked = o ? o->socket : NULL, *run = secure_getenv("XDG_RUNTIME_DIR");
     if (!asked)
-        asked = getenv("TORUS_SOCKET");
+        asked = secure_getenv("TORUS_SOCKET");
     if (asked && asked[0]) {
         snprintf(path[0], 256, "%s", asked);
         return 1;
@@ -120,13 +120,13 @@ static int handshake(torus_context *c, int64_t timeout_ns)
                        1e-9 * (double)timeout_ns);
     if (error != TORUS_OK)
         return error;
-    if (reply.kind != TD_REPLY_WELCOME)
-        return tl_fail(c, TORUS_ERR_PROTOCOL, "torusd sent an unexpected reply to the handshake");
     c->node = reply.u.welcome.node;
     c->incarnation = reply.u.welcome.incarnation;
     c->topology = reply.u.welcome.topology;
     c->region_bytes_max = reply.u.welcome.region_bytes_max;
-    c->form_loops_max = reply.u.welcome.form_loops_max;
+    c->form_loops_max = reply.u.welcome.form_loops_max < TD_FORM_LOOPS_MAX
+                            ? reply.u.welcome.form_loops_max
+                            : TD_FORM_LOOPS_MAX; /* that a request has room for */
     c->peer_regions = reply.u.welcome.peer_regions;
     c->peers_known = reply.u.welcome.peers_known;
     return TORUS_OK;

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 
+#include "passed.h"
 #include "socket.h"
 
 enum { BUCKETS = 64 };
@@ -69,25 +69,22 @@ void tl_peers_sweep(struct tl_peers *p)
 }
 
 /* map maps a region whose descriptor came with the last reply. */
-static struct mapping *map(struct tl_peers *p, const torus_context *c, uint32_t rank,
-                           uint32_t region, uint32_t dropped)
+static struct mapping *map(struct tl_peers *p, torus_context *c, uint32_t rank, uint32_t region,
+                           uint32_t dropped)
 {
-    struct stat st;
     struct mapping **link = bucket_of(p, rank, region), *m = calloc(1, sizeof *m);
-    bool known = m && c->passed >= 0 && fstat(c->passed, &st) == 0 && st.st_size > 0;
-    void *base =
-        known ? mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, c->passed, 0) : MAP_FAILED;
-    if (base == MAP_FAILED) {
+    void *base = NULL;
+    size_t bytes = 0;
+    if (!m || tl_passed_map(c, PROT_READ, &bytes, &base) != TORUS_OK || !base) {
         free(m);
         return NULL;
     }
-    (void)madvise(base, (size_t)st.st_size, MADV_DONTFORK);
     *m = (struct mapping){.next = *link,
                           .rank = rank,
                           .region = region,
                           .dropped = dropped,
                           .base = base,
-                          .bytes = (size_t)st.st_size};
+                          .bytes = bytes};
     *link = m;
     return m;
 }

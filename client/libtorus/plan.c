@@ -71,8 +71,6 @@ int tl_plan_reply(torus_request *r, const struct td_reply *reply, bool *again)
 {
     torus_plan *p = r->new_plan;
     (void)again;
-    if (reply->kind != TD_REPLY_PLANNED)
-        return tl_fail(r->context, TORUS_ERR_PROTOCOL, "torusd sent an unexpected reply to a plan");
     r->new_plan = NULL;
     p->number = reply->u.planned.plan;
     tl_group_attach(r->group, &p->attachment);

@@ -18,6 +18,7 @@ torus_request *tl_request_new(torus_context *c, torus_group *group)
     r->context = c;
     r->group = group;
     r->replies_due = 1;
+    r->expected = TD_REPLY_DONE;
     r->error = TORUS_PENDING;
     if (group)
         group->in_flight++;
@@ -256,6 +257,7 @@ int tl_request_submit(torus_request *r, struct td_request *q, torus_request **ou
     torus_context *c = r->context;
     torus_group *g = r->group;
     r->id = q->id = c->next_id++;
+    r->expected = tl_reply_to(q);
     if (g) {
         r->sequence = q->u.operation.sequence = g->sequence;
         q->u.operation.by_segment = g->by_segment;
@@ -349,6 +351,14 @@ static void has_room(torus_context *c)
     }
 }
 
+/* is_fit returns true if a reply may be the one to a pending request. */
+static bool is_fit(const torus_request *r, const struct td_reply *reply)
+{
+    bool fails = reply->kind == TD_REPLY_ERROR || reply->kind == TD_REPLY_NO_ROOM;
+    return !r->waits && fails == (reply->error != TD_OK) &&
+           (fails ? !reply->refused || r->group : !reply->refused && reply->kind == r->expected);
+}
+
 void tl_request_reply(torus_context *c, const struct td_reply *reply)
 {
     if (reply->kind == TD_REPLY_ROOM) {
@@ -356,10 +366,16 @@ void tl_request_reply(torus_context *c, const struct td_reply *reply)
         return;
     }
     torus_request **link = find_pending(c, reply->id), *r = *link;
+    if (r && !is_fit(r, reply)) {
+        tl_malformed(c, "kind %d with error %d%s to a request%s that expects kind %d",
+                     (int)reply->kind, (int)reply->error, reply->refused ? ", refused," : "",
+                     r->waits ? " that is not sent and" : "", (int)r->expected);
+        return;
+    }
     if (!r || (r->replies_due > 1 && r->replies_due--))
         return;
     torus_group *g = r->group;
-    if (reply->refused && (int)reply->error == TORUS_ERR_BUSY && g && !g->refused &&
+    if (reply->refused && (int)reply->error == TORUS_ERR_BUSY && g && r->sent && !g->refused &&
         r->turn == g->turn) {
         send_later(r, reply->kind == TD_REPLY_NO_ROOM);
         return;

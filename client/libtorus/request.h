@@ -20,14 +20,15 @@ struct tl_datagram {
 struct torus_request {
     torus_context *context;
     struct torus_request *next;
-    uint64_t id;             /* as in the reply */
-    uint32_t replies_due;    /* replies until it is complete: 1, but for torus_iclose */
-    torus_group *group;      /* counts the request as in flight; NULL: none */
-    uint64_t sequence, turn; /* of the call: struct torus_group */
-    bool sent;               /* the group counts it as sent */
-    bool is_long;            /* the context counts it as long */
-    bool cancelled;          /* by torus_cancel */
-    bool waits;              /* in the group's list of unsent requests */
+    uint64_t id;                 /* as in the reply */
+    enum td_reply_kind expected; /* kind of the reply, unless the request fails */
+    uint32_t replies_due;        /* replies until it is complete: 1, but for torus_iclose */
+    torus_group *group;          /* counts the request as in flight; NULL: none */
+    uint64_t sequence, turn;     /* of the call: struct torus_group */
+    bool sent;                   /* the group counts it as sent */
+    bool is_long;                /* the context counts it as long */
+    bool cancelled;              /* by torus_cancel */
+    bool waits;                  /* in the group's list of unsent requests */
     torus_request *next_unsent;
     /* of a call of a group, until the reply: the daemon may refuse the call for lack of room */
     struct tl_datagram *datagram;

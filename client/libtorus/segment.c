@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,6 +18,7 @@
 #include "group.h"
 #include "lock.h"
 #include "memory.h"
+#include "passed.h"
 #include "rounds.h"
 #include "segment/meeting.h"
 #include "segment/waits.h"
@@ -62,27 +62,19 @@ struct tl_segment {
 
 /* ---- life ---- */
 
-/* map maps the segment of a group of `ranks` ranks; NULL: no memory, or another kind of file. */
-static struct tl_segment *map(int fd, uint32_t ranks)
+/* view makes the record of a segment that is mapped; NULL: no memory. */
+static struct tl_segment *view(void *memory, size_t bytes, uint32_t ranks)
 {
-    struct stat st;
     cpu_set_t set;
-    size_t bytes = td_segment_bytes(ranks);
-    struct tl_segment *s =
-        fstat(fd, &st) == 0 && (size_t)st.st_size == bytes ? calloc(1, sizeof *s) : NULL;
+    struct tl_segment *s = calloc(1, sizeof *s);
     size_t room = td_segment_data_bytes(ranks);
-    if (s)
-        s->sum = aligned_alloc(64, 2 * room);
-    void *memory =
-        s && s->sum ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
-    if (memory == MAP_FAILED) {
-        if (s)
-            free(s->sum);
+    if (s && !(s->sum = aligned_alloc(64, 2 * room))) {
         free(s);
-        return NULL;
+        s = NULL;
     }
+    if (!s)
+        return NULL;
     s->next = s->sum + room;
-    (void)madvise(memory, bytes, MADV_DONTFORK);
     s->memory = memory;
     s->bytes = bytes;
     td_segment_open(&s->view, memory, ranks);
@@ -104,14 +96,24 @@ static void destroy(struct tl_attachment *a)
     free(s);
 }
 
-void tl_segment_adopt(torus_group *g)
+int tl_segment_adopt(torus_group *g)
 {
-    int saved = errno;
-    if (g->context->passed >= 0 && (g->segment = map(g->context->passed, g->size))) {
-        g->segment->attachment.destroy = destroy;
-        tl_group_attach(g, &g->segment->attachment);
+    torus_context *c = g->context;
+    void *memory = NULL;
+    if (g->size > TD_SEGMENT_RANKS_MAX)
+        return tl_malformed(c, "a segment of %u ranks, more than %d", g->size,
+                            TD_SEGMENT_RANKS_MAX);
+    size_t bytes = td_segment_bytes(g->size);
+    int error = tl_passed_map(c, PROT_READ | PROT_WRITE, &bytes, &memory);
+    if (!memory)
+        return error;
+    if (!(g->segment = view(memory, bytes, g->size))) {
+        munmap(memory, bytes);
+        return TORUS_OK;
     }
-    errno = saved;
+    g->segment->attachment.destroy = destroy;
+    tl_group_attach(g, &g->segment->attachment);
+    return TORUS_OK;
 }
 
 /* ---- which calls ---- */

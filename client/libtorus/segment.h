@@ -16,9 +16,10 @@ struct tl_move;
 struct tl_own;
 struct tl_segment;
 
-/* tl_segment_adopt gives a group the segment that came with the reply to its creation, if one came:
- * c->passed. Without it the calls of this rank go by request. */
-void tl_segment_adopt(torus_group *g);
+/* tl_segment_adopt gives a group the segment that came with the reply to its creation, if one came.
+ * Without it the calls of this rank go by request. It returns TORUS_OK, or the error of
+ * tl_passed_map. */
+int tl_segment_adopt(torus_group *g);
 
 /* tl_segment_await waits until no other thread makes a call of the group in its segment: calls are
  * numbered in the order in which they begin. */

@@ -4,12 +4,17 @@
 #include "wait.h"
 #include "lock.h"
 
-/* remove_lost removes lost ranks, a bitmap of `bytes` bytes, from a group under creation. */
-static void remove_lost(torus_group *g, const uint8_t *lost, uint32_t bytes)
+static bool is_lost(const uint8_t *lost, uint32_t rank)
+{
+    return lost[rank / 8] >> rank % 8 & 1;
+}
+
+/* remove_lost removes lost ranks, by a bitmap, from a group under creation. */
+static void remove_lost(torus_group *g, const uint8_t *lost)
 {
     uint32_t left = 0, rank = g->rank;
     for (uint32_t i = 0; i < g->size; i++) {
-        if (i / 8 < bytes && lost[i / 8] >> i % 8 & 1)
+        if (is_lost(lost, i))
             continue;
         if (i == g->rank)
             rank = left;
@@ -21,8 +26,15 @@ static void remove_lost(torus_group *g, const uint8_t *lost, uint32_t bytes)
 
 static int shrink_reply(torus_request *r, const struct td_reply *reply, bool *again)
 {
-    if (reply->kind == TD_REPLY_JOINED && reply->u.joined.lost_bytes)
-        remove_lost(r->new_group, reply->u.joined.lost, reply->u.joined.lost_bytes);
+    const torus_group *g = r->new_group;
+    const uint8_t *lost = reply->u.joined.lost;
+    uint32_t bytes = reply->u.joined.lost_bytes;
+    if (bytes && (bytes != (g->size + 7) / 8 || is_lost(lost, g->rank)))
+        return tl_malformed(r->context,
+                            "%u bytes of lost ranks of a group of size %u, with or without rank %u",
+                            bytes, g->size, g->rank);
+    if (bytes)
+        remove_lost(r->new_group, lost);
     return tl_subgroup_reply(r, reply, again);
 }
 

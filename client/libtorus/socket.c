@@ -53,6 +53,36 @@ static int ended(torus_context *c)
     return got == TORUS_OK ? tl_lost(c, TORUS_ERR_SHUTDOWN, TL_CONNECTION_LOST) : got;
 }
 
+/* take_passed takes the first descriptor of a datagram and closes the others: the padding of the
+ * control message has room for one more. */
+static void take_passed(torus_context *c, struct msghdr *message)
+{
+    const struct cmsghdr *rights = CMSG_FIRSTHDR(message);
+    if (!rights || rights->cmsg_level != SOL_SOCKET || rights->cmsg_type != SCM_RIGHTS)
+        return;
+    for (size_t at = CMSG_LEN(0); at + sizeof(int) <= rights->cmsg_len; at += sizeof(int)) {
+        int fd = -1;
+        memcpy(&fd, (const uint8_t *)rights + at, sizeof fd);
+        if (c->passed < 0)
+            c->passed = fd;
+        else
+            close(fd);
+    }
+}
+
+/* count counts a reply that has arrived. A request has one, and one that tells of room if there was
+ * none before. The last words of a daemon belong to no request. */
+static int count(torus_context *c)
+{
+    c->quiet_since_ns = 0;
+    c->asked = false;
+    return ++c->replies_received > 2 * c->requests_sent + 1
+               ? tl_malformed(c, "%llu replies to %llu requests",
+                              (unsigned long long)c->replies_received,
+                              (unsigned long long)c->requests_sent)
+               : TORUS_OK;
+}
+
 /* read_datagram reads one datagram from the daemon to c->datagram. It returns TORUS_PENDING if none
  * has arrived and `waits` is false. */
 static int read_datagram(torus_context *c, bool waits, size_t *size)
@@ -70,28 +100,31 @@ static int read_datagram(torus_context *c, bool waits, size_t *size)
          * sent before, such as the reason, can still be read. */
     } while (got < 0 && (errno == EINTR || errno == ECONNRESET));
     int error = errno;
-    const struct cmsghdr *rights = got > 0 ? CMSG_FIRSTHDR(&message) : NULL;
     drop_passed(c);
-    if (rights && rights->cmsg_level == SOL_SOCKET && rights->cmsg_type == SCM_RIGHTS)
-        memcpy(&c->passed, CMSG_DATA(rights), sizeof c->passed);
+    if (got > 0)
+        take_passed(c, &message);
     errno = saved;
     if (got < 0 && error == EAGAIN)
         return TORUS_PENDING;
     if (got <= 0)
         return ended(c);
-    c->quiet_since_ns = 0;
-    c->asked = false;
     c->received++;
     *size = (size_t)got;
-    return TORUS_OK;
+    return count(c);
 }
 
 static int decode(torus_context *c, const uint8_t *bytes, size_t size, struct td_reply *reply)
 {
     const char *why = NULL;
     int bad = td_wire_decode_reply(bytes, size, &c->decoded, reply, &why);
+    if (bad == TORUS_ERR_PROTOCOL)
+        return tl_malformed(c, "%s", why);
     if (bad != TORUS_OK)
         return tl_lost(c, bad, why);
+    if (reply->id >= c->next_id)
+        return tl_malformed(c, "no request has id %llu", (unsigned long long)reply->id);
+    if (reply->error != TD_OK && !reply->text[0])
+        reply->text = torus_strerror((int)reply->error);
     if (reply->kind == TD_REPLY_ERROR && reply->id == 0) { /* the daemon closes the connection */
         char text[TD_TEXT_MAX];
         snprintf(text, sizeof text, "%s", reply->text);
@@ -120,7 +153,7 @@ static void ask(torus_context *c)
     if (send(c->fd, c->outgoing, size, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
         errno = saved;
     else
-        c->sent++;
+        c->sent++, c->requests_sent++;
     c->asked = true;
     c->quiet_since_ns = tl_now_ns();
 }
@@ -210,9 +243,9 @@ static int take_letter(torus_context *c, uint64_t received)
     size_t size = tl_letters_take(c, received);
     if (size == 0)
         return TORUS_PENDING;
-    c->quiet_since_ns = 0;
-    c->asked = false;
-    int got = decode(c, c->letter, size, &reply);
+    int got = count(c);
+    if (got == TORUS_OK)
+        got = decode(c, c->letter, size, &reply);
     if (got == TORUS_OK)
         c->upcalls->reply(c, &reply);
     return got;
@@ -267,6 +300,8 @@ static int look(torus_context *c, int64_t deadline_ns)
     while (!tl_letters_leave(c) && (got == TORUS_OK || got == TORUS_PENDING)) {
         int more = take_letter(c, c->received);
         got = more == TORUS_PENDING ? receive_and_handle(c, true) : more;
+        if (got == TORUS_PENDING) /* the daemon puts a letter when all before it is sent */
+            got = tl_malformed(c, "a letter that follows replies which have not come");
     }
     return got;
 }
@@ -381,6 +416,7 @@ int tl_send(torus_context *c, const struct td_request *q, int fd)
 
 int tl_send_bytes(torus_context *c, const uint8_t *bytes, size_t size, int fd)
 {
+    c->requests_sent++;
     if (fd < 0 && tl_letters_put(c, bytes, size))
         return TORUS_OK;
     int saved = errno;
@@ -450,6 +486,32 @@ int tl_next(torus_context *c, int64_t deadline_ns, struct td_reply *reply, unsig
     return got == TORUS_OK ? decode(c, c->datagram, size, reply) : got;
 }
 
+enum td_reply_kind tl_reply_to(const struct td_request *q)
+{
+    switch (q->kind) {
+    case TD_REQUEST_HELLO:
+        return TD_REPLY_WELCOME;
+    case TD_REQUEST_JOIN:
+    case TD_REQUEST_GROUP:
+    case TD_REQUEST_SHRINK:
+        return TD_REPLY_JOINED;
+    case TD_REQUEST_OPERATION:
+        return td_call_plans(q->u.operation.call.kind) ? TD_REPLY_PLANNED : TD_REPLY_DONE;
+    case TD_REQUEST_STATUS:
+    case TD_REQUEST_END_CALLS:
+        return TD_REPLY_STATUS;
+    case TD_REQUEST_PEER_REGION:
+        return TD_REPLY_PEER_REGION;
+    case TD_REQUEST_REGION:
+    case TD_REQUEST_UNREGION:
+    case TD_REQUEST_LEAVE:
+    case TD_REQUEST_UNPLAN:
+    case TD_REQUEST_CANCEL:
+        break;
+    }
+    return TD_REPLY_DONE;
+}
+
 int tl_call(torus_context *c, struct td_request *q, int fd, int64_t deadline_ns,
             struct td_reply *reply)
 {
@@ -472,9 +534,13 @@ int tl_call(torus_context *c, struct td_request *q, int fd, int64_t deadline_ns,
         }
         if (error == TORUS_OK)
             error = decode(c, c->datagram, size, reply);
+        if (error == TORUS_OK && reply->id == q->id && reply->kind == TD_REPLY_ERROR)
+            return tl_fail(c, reply->error, "%s", reply->text);
         if (error == TORUS_OK && reply->id == q->id)
-            return reply->kind == TD_REPLY_ERROR ? tl_fail(c, reply->error, "%s", reply->text)
-                                                 : TORUS_OK;
+            return reply->kind == tl_reply_to(q)
+                       ? TORUS_OK
+                       : tl_malformed(c, "kind %d to a request of kind %d", (int)reply->kind,
+                                      (int)q->kind);
         if (error == TORUS_OK)
             error = keep(c, size); /* the reply to another request: that one may call this again */
     }

@@ -31,6 +31,13 @@ int tl_receive(torus_context *c);
  */
 int tl_await(torus_context *c, int64_t deadline_ns);
 
+/* tl_reply_to returns the kind of the reply to a request that does not fail. */
+enum td_reply_kind tl_reply_to(const struct td_request *q);
+
+/* A reply that breaks the protocol ends the connection (tl_malformed): one that cannot be decoded,
+ * that is of another kind than its request demands, that has an id which no request had, or that is
+ * one too many. */
+
 /* tl_call sends a request, waits for its reply as tl_await does, and keeps other replies. It
  * returns the error of the reply. *reply is valid until the next receive. If the deadline passes
  * (-1: after TL_CALL_S), the connection is given up, whatever else the daemon sends. */

@@ -42,17 +42,24 @@ torus_group *tl_subgroup_new(const torus_group *from, const uint64_t *ranks, uin
 int tl_subgroup_reply(torus_request *r, const struct td_reply *reply, bool *again)
 {
     torus_group *g = r->new_group;
+    torus_context *c = r->context;
     (void)again;
-    if (reply->kind != TD_REPLY_JOINED || reply->u.joined.size != g->size ||
-        reply->u.joined.rank != g->rank)
-        return tl_fail(r->context, TORUS_ERR_PROTOCOL,
-                       "torusd sent an unexpected reply to the creation of a group");
+    if (reply->u.joined.size != g->size || reply->u.joined.rank != g->rank)
+        return tl_malformed(c, "rank %u of a group of size %u, where %u of %u was due",
+                            reply->u.joined.rank, reply->u.joined.size, g->rank, g->size);
+    for (const torus_group *other = c->groups; other; other = other->next)
+        if (other->number == reply->u.joined.group)
+            return tl_malformed(c, "a new group with number %u, which another one has",
+                                other->number);
+    int error = TORUS_OK;
+    if (reply->u.joined.has_letters)
+        error = tl_letters_adopt(c);
+    else if (reply->u.joined.has_segment)
+        error = tl_segment_adopt(g);
+    if (error != TORUS_OK)
+        return error;
     r->new_group = NULL;
     tl_group_link(g, reply->u.joined.group);
-    if (reply->u.joined.has_letters)
-        tl_letters_adopt(r->context);
-    else
-        tl_segment_adopt(g);
     *r->new_group_out = g;
     return TORUS_OK;
 }
@@ -112,8 +119,7 @@ static int split_reply(torus_request *r, const struct td_reply *reply, bool *aga
     const torus_group *g = r->group;
     torus_context *c = r->context;
     const struct split_choice *all = (const struct split_choice *)(const void *)r->binding[1].copy;
-    if (reply->kind != TD_REPLY_DONE)
-        return tl_fail(c, TORUS_ERR_PROTOCOL, "torusd sent an unexpected reply to a split");
+    (void)reply;
     if (all[g->rank].colour == TORUS_UNDEFINED)
         return TORUS_OK;
     struct member *member = calloc(g->size, sizeof *member);
@@ -128,6 +134,7 @@ static int split_reply(torus_request *r, const struct td_reply *reply, bool *aga
             g, td_hash_add(td_hash_add(TD_HASH_START, BY_SPLIT), r->sequence), ranks, count);
         r->on_reply = tl_subgroup_reply;
         r->id = q.id = c->next_id++;
+        r->expected = tl_reply_to(&q);
         error = tl_send(c, &q, -1);
         *again = error == TORUS_OK;
     }

@@ -100,6 +100,7 @@ static int transform_reply(torus_request *r, const struct td_reply *reply, bool 
     else
         plan_stage(r, t);
     r->id = q->id = r->context->next_id++;
+    r->expected = tl_reply_to(q);
     r->sequence = q->u.operation.sequence = t->group->sequence++;
     r->turn = t->group->turn;
     error = tl_send(r->context, q, -1);

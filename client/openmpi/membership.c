@@ -63,7 +63,7 @@ static uint32_t block_of(uint32_t item, uint32_t items, uint32_t count)
  * between them, as torusctl emulate does. Else it returns NULL: torus_open chooses. */
 static const char *socket_of(uint32_t rank, uint32_t ranks, char *path, size_t bytes)
 {
-    const char *list = getenv("TORUS_SOCKETS");
+    const char *list = secure_getenv("TORUS_SOCKETS");
     uint32_t count = 1;
     if (!list || !list[0] || ranks == 0)
         return NULL;
@@ -202,7 +202,7 @@ static bool drop_strangers(struct record *record)
 /* find_job sets the ranks of this rank's job. */
 static void find_job(const struct record *record, uint32_t own)
 {
-    const char *space = getenv("PMIX_NAMESPACE");
+    const char *space = secure_getenv("PMIX_NAMESPACE");
     uint32_t lowest = own;
     table.size = 0;
     for (uint32_t r = 0; r < table.ranks; r++) {

@@ -348,7 +348,8 @@ static void limit_regions(struct td_settings *settings)
 static bool segment_waits(void *driver, uint32_t group, uint32_t rank, uint32_t kind,
                           uint64_t *last, uint64_t *ns)
 {
-    return td_segments_waits(((struct td_loop *)driver)->segments, group, rank, kind, last, ns);
+    return td_segments_waits(((struct td_loop *)driver)->segments, group, rank, kind, td_loop_now(),
+                             last, ns);
 }
 
 static bool own_fault(void *driver, uint32_t node, char *text, size_t bytes)

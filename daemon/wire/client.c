@@ -600,7 +600,8 @@ td_err td_wire_decode_reply(const uint8_t *bytes, size_t size, struct td_wire_me
     if (!m || type < REPLY_TYPE + TD_REPLY_ERROR || type > REPLY_TYPE + TD_REPLY_PEER_REGION ||
         m->error > TD_OK || m->error < TD_ERR_PERMISSION ||
         (type == REPLY_TYPE + TD_REPLY_ERROR && m->error == TD_OK))
-        return td_wire_refuse(memory, why, TD_ERR_PROTOCOL, "malformed reply of type %#x", type);
+        return td_wire_refuse(memory, why, TD_ERR_PROTOCOL, "type %#x with error %d", type,
+                              m ? (int)m->error : 0);
     *r = (struct td_reply){.kind = (enum td_reply_kind)(type - REPLY_TYPE),
                            .id = m->id,
                            .error = (td_err)m->error,
@@ -630,7 +631,8 @@ td_err td_wire_decode_reply(const uint8_t *bytes, size_t size, struct td_wire_me
         r->u.joined.lost_bytes = (uint32_t)m->lost.len;
         r->u.joined.has_segment = m->has_segment;
         r->u.joined.has_letters = m->has_letters;
-        good = m->lost.len <= TD_BITMAP_BYTES_MAX;
+        good = m->lost.len <= TD_BITMAP_BYTES_MAX && m->size > 0 && m->size <= TD_JOB_RANKS_MAX &&
+               m->rank < m->size && !(m->has_segment && m->has_letters);
         break;
     case TD_REPLY_PLANNED:
         r->u.planned.plan = m->plan;
@@ -654,5 +656,6 @@ td_err td_wire_decode_reply(const uint8_t *bytes, size_t size, struct td_wire_me
         break;
     }
     return good ? TD_OK
-                : td_wire_refuse(memory, why, TD_ERR_PROTOCOL, "reply with a value out of range");
+                : td_wire_refuse(memory, why, TD_ERR_PROTOCOL, "type %#x with a value out of range",
+                                 type);
 }

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "io/config/config.h"
+#include "io/config/config_files.h"
 
 static char folder[64], file[128], key[128], peers[128], text[1024];
 static char digits[4][TD_KEY_TEXT]; /* public keys; the first is that of the file `key` */
@@ -30,6 +31,7 @@ static void write_file(const char *path, const char *content)
 static int setup(void **state)
 {
     (void)state;
+    umask(022);
     strcpy(folder, "/tmp/torus-security-XXXXXX");
     if (!mkdtemp(folder))
         return -1;
@@ -57,6 +59,12 @@ static int teardown(void **state)
     unlink(key);
     unlink(peers);
     return rmdir(folder);
+}
+
+static void on_unreadable(void *user, const char *path, const char *why)
+{
+    (void)user;
+    fail_msg("%s: %s", path, why);
 }
 
 /* load reads a configuration of node 0,1 of a 2x2 torus over TCP, with more lines in [security]. */
@@ -152,6 +160,103 @@ static void a_secret_that_others_can_read_is_refused(void **state)
     }
     assert_int_equal(chmod(key, 0600), 0);
     assert_int_equal(with_lists(list), TD_OK);
+}
+
+/* refused_with checks that the files are refused with a sentence that names `where`. */
+static void refused_with(const char *where, const char *word)
+{
+    char more[512];
+    snprintf(more, sizeof more, "key = %s\npeers = %s", key, peers);
+    assert_int_equal(load(more), TD_ERR_INVALID);
+    if (!strstr(text, where) || !strstr(text, word))
+        fail_msg("expected %s ... %s, got: %s", where, word, text);
+}
+
+static void a_list_that_others_can_write_is_refused(void **state)
+{
+    (void)state;
+    char list[512];
+    snprintf(list, sizeof list, "0,1 %s\n", digits[0]);
+    assert_int_equal(with_lists(list), TD_OK);
+    for (mode_t mode = 0602; mode; mode = mode == 0602 ? 0664 : 0) {
+        assert_int_equal(chmod(peers, mode), 0);
+        refused_with(peers, "other users may write the file");
+    }
+    assert_int_equal(chmod(peers, 0644), 0);
+    for (mode_t mode = 0707; mode; mode = mode == 0707 ? 0770 : 0) {
+        assert_int_equal(chmod(folder, mode), 0);
+        refused_with(peers, "other users may write its folder");
+    }
+    assert_int_equal(chmod(folder, 01777), 0); /* each user replaces only what is his */
+    assert_int_equal(with_lists(list), TD_OK);
+    assert_int_equal(chmod(folder, 0700), 0);
+}
+
+/* A link leads to a list in a folder that others may write. */
+static void the_folder_behind_a_link_is_checked(void **state)
+{
+    (void)state;
+    char list[512], inner[140], behind[160];
+    snprintf(list, sizeof list, "0,1 %s\n", digits[0]);
+    snprintf(inner, sizeof inner, "%s/inner", folder);
+    snprintf(behind, sizeof behind, "%s/peers", inner);
+    assert_int_equal(mkdir(inner, 0755), 0);
+    write_file(behind, list);
+    unlink(peers);
+    assert_int_equal(symlink("inner/peers", peers), 0);
+    assert_int_equal(with_lists(list), TD_OK);
+    assert_int_equal(chmod(inner, 0777), 0);
+    refused_with(peers, "other users may write its folder");
+    unlink(behind);
+    rmdir(inner);
+}
+
+/* The owner of the secret key and root may change the list, and nobody else. */
+static void a_list_of_another_user_is_refused(void **state)
+{
+    (void)state;
+    enum { TORUSD = 1234, OTHER = 1235 };
+    char list[512];
+    if (geteuid() != 0)
+        skip();
+    snprintf(list, sizeof list, "0,1 %s\n", digits[0]);
+    assert_int_equal(chown(key, TORUSD, TORUSD), 0);
+    assert_int_equal(chown(peers, TORUSD, TORUSD), 0);
+    assert_int_equal(with_lists(list), TD_OK);
+    assert_int_equal(chown(peers, OTHER, OTHER), 0);
+    refused_with(peers, "uid 1235 owns the file");
+    assert_int_equal(chown(peers, 0, 0), 0);
+    assert_int_equal(chown(folder, OTHER, OTHER), 0);
+    refused_with(peers, "uid 1235 owns its folder");
+    assert_int_equal(chown(folder, 0, 0), 0);
+}
+
+/* A FIFO would make the daemon wait, a device or a large file read for ever. */
+static void other_files_than_small_regular_ones_are_refused(void **state)
+{
+    (void)state;
+    char list[512];
+    snprintf(list, sizeof list, "0,1 %s\n", digits[0]);
+    assert_int_equal(with_lists(list), TD_OK);
+    for (int i = 0; i < 2; i++) {
+        char *path = i ? key : peers;
+        unlink(path);
+        assert_int_equal(mkfifo(path, 0600), 0);
+        refused_with(path, "it is not a regular file");
+        td_config_unreadable(&config, file, on_unreadable, NULL);
+        unlink(path);
+        assert_int_equal(mkdir(path, 0700), 0);
+        refused_with(path, "it is not a regular file");
+        assert_int_equal(rmdir(path), 0);
+        assert_int_equal(symlink("/dev/zero", path), 0);
+        refused_with(path, "it is not a regular file");
+        unlink(path);
+        write_file(path, "");
+        assert_int_equal(chmod(path, 0600), 0);
+        assert_int_equal(truncate(path, INT64_C(10) << 30), 0);
+        refused_with(path, "it has 10737418240 bytes");
+        write_file(path, list);
+    }
 }
 
 /* An operator checks the files as root: torusctl doctor. */
@@ -271,6 +376,10 @@ int main(void)
         TEST(errors_of_the_list_name_file_and_line),
         TEST(the_own_key_must_be_in_the_list_at_the_own_place),
         TEST(a_secret_that_others_can_read_is_refused),
+        TEST(a_list_that_others_can_write_is_refused),
+        TEST(the_folder_behind_a_link_is_checked),
+        TEST(a_list_of_another_user_is_refused),
+        TEST(other_files_than_small_regular_ones_are_refused),
         TEST(root_reads_a_secret_of_the_user_that_runs_torusd),
         TEST(malformed_secrets_are_refused_without_their_digits),
         TEST(key_and_list_belong_together_and_exclude_insecure),

@@ -346,17 +346,17 @@ static void a_timeout_is_charged_to_the_rank_that_was_late_on_every_node(void **
     seeds_run(timeout, 24, 8, 200);
 }
 
-/* The rank has waited in its segment before its request. */
-static void time_before_the_request_counts(void **unused)
+/* barrier_after makes a barrier 2 s after the ranks have joined. All but the last one to call say
+ * that they have waited for so long before. It returns the sum of waiting. */
+static uint64_t barrier_after(uint64_t claimed_ns)
 {
-    (void)unused;
     struct td_sim *sim = begin("1", 2);
     td_sim_run(sim, 2 * SECOND);
     for (uint32_t i = 0; i < RANKS; i++) {
         struct td_request q = {.kind = TD_REQUEST_OPERATION};
         q.u.operation.call = barrier;
         q.u.operation.timeout_ns = -1;
-        q.u.operation.waited_ns = i == LATE_RANK ? 0 : SECOND;
+        q.u.operation.waited_ns = i == LATE_RANK ? 0 : claimed_ns;
         job_make(&job, i, &q);
         if (i + 1 == LATE_RANK)
             td_sim_run(sim, SECOND / 1000);
@@ -366,8 +366,23 @@ static void time_before_the_request_counts(void **unused)
     uint64_t ns = 0;
     for (uint32_t r = 0; r < RANKS; r++)
         ns += seen.ns[r][TD_KIND_BARRIER];
-    CHECK(ns >= (RANKS - 2) * SECOND);
     job_world_end(sim);
+    return ns;
+}
+
+/* The rank has waited in its segment before its request. */
+static void time_before_the_request_counts(void **unused)
+{
+    (void)unused;
+    CHECK(barrier_after(SECOND) >= (RANKS - 2) * SECOND);
+}
+
+/* A process may claim anything: more than the time since its call before, or its join, does not
+ * count. */
+static void impossible_time_before_the_request_does_not_count(void **unused)
+{
+    (void)unused;
+    CHECK(barrier_after(UINT64_MAX) < (RANKS - 1) * (3 * SECOND));
 }
 
 static void far_nodes(uint64_t seed)
@@ -486,6 +501,7 @@ int main(void)
         cmocka_unit_test(record_outlives_the_rank_and_the_job),
         cmocka_unit_test(a_timeout_is_charged_to_the_rank_that_was_late_on_every_node),
         cmocka_unit_test(time_before_the_request_counts),
+        cmocka_unit_test(impossible_time_before_the_request_does_not_count),
         cmocka_unit_test(first_call_after_a_death_is_the_failure),
         cmocka_unit_test(records_of_many_jobs_are_bounded),
         cmocka_unit_test(any_node_shows_the_records_of_all),

@@ -469,13 +469,13 @@ struct td_reply some_reply(enum td_reply_kind kind)
         break;
     case TD_REPLY_JOINED:
         r.u.joined.group = wide32();
-        r.u.joined.rank = wide32();
-        r.u.joined.size = wide32();
+        r.u.joined.size = 1 + (uint32_t)below(TD_JOB_RANKS_MAX);
+        r.u.joined.rank = (uint32_t)below(r.u.joined.size);
         r.u.joined.instance = draw();
         r.u.joined.lost_bytes = (uint32_t)below(TD_BITMAP_BYTES_MAX + 1);
         r.u.joined.lost = blob(r.u.joined.lost_bytes);
         r.u.joined.has_segment = below(2);
-        r.u.joined.has_letters = below(2);
+        r.u.joined.has_letters = !r.u.joined.has_segment && below(2);
         break;
     case TD_REPLY_PLANNED:
         r.u.planned.plan = wide();

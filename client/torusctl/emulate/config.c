@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -72,7 +73,7 @@ static bool write_keys(const struct emulation *e)
     char path[128], text[TD_KEY_TEXT];
     snprintf(path, sizeof path, "%s/peers", e->folder);
     FILE *f = fopen(path, "we");
-    bool good = f != NULL;
+    bool good = f && fchmod(fileno(f), 0644) == 0; /* whatever the umask */
     for (uint32_t n = 0; good && n < e->topology.nodes; n++) {
         uint8_t secret[TD_KEY_BYTES], public_key[TD_KEY_BYTES];
         uint32_t c[TD_DIMENSIONS_MAX];

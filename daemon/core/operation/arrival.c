@@ -342,7 +342,9 @@ static void arrive(struct td_core *core, struct td_client *client, struct td_com
         refuse(core, client, q->id, error, text);
         return;
     }
-    uint64_t waited = q->u.operation.waited_ns;
+    /* a process may claim anything: it has not waited for longer than since its call before */
+    uint64_t since = core->now - seat->called_at, claimed = q->u.operation.waited_ns;
+    uint64_t waited = claimed < since ? claimed : since;
     seat->next_sequence++;
     o->by_segment = q->u.operation.by_segment;
     o->arrived++;
@@ -351,7 +353,7 @@ static void arrive(struct td_core *core, struct td_client *client, struct td_com
     a->client = client->id;
     a->request = q->id;
     a->call = call;
-    a->at = core->now - (waited < core->now ? waited : core->now);
+    a->at = core->now - waited;
     seat->called_at = core->now;
     if (a->at < o->started_at)
         o->started_at = a->at;

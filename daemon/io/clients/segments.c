@@ -10,8 +10,16 @@
 #include "regions.h"
 #include "segment/segment.h"
 
-enum { SEGMENTS_MAX = 4096, BUCKETS = 256 };
-#define WAITS_NS_MAX (UINT64_MAX / 4096) /* more is nonsense, and would overflow sums */
+enum {
+    SEGMENTS_MAX = 4096,
+    BUCKETS = 256,
+    CALL_NS = 20, /* a call in a segment takes at least so long */
+};
+
+/* struct sum: what is believed of the sums of a rank and a kind of call. */
+struct sum {
+    uint64_t last, ns;
+};
 
 struct segment {
     struct segment *next;
@@ -21,6 +29,9 @@ struct segment {
     void *memory; /* NULL: the group works by requests */
     uint32_t handle;
     int fd; /* -1 once all ranks have it */
+    td_time made_at;
+    struct sum *believed; /* [ranks][TD_SEGMENT_KINDS]; NULL: there is no memory */
+    struct sum all;       /* of these */
 };
 
 struct td_segments {
@@ -45,24 +56,31 @@ static struct segment **find(struct td_segments *s, uint32_t group)
     return link;
 }
 
-static struct segment *make(struct td_segments *s, uint32_t group, uint32_t ranks, uint64_t uid)
+static struct segment *make(struct td_segments *s, uint32_t group, uint32_t ranks, uint64_t uid,
+                            td_time now)
 {
     struct segment *g = s->count < SEGMENTS_MAX ? calloc(1, sizeof *g) : NULL;
     if (!g)
         return NULL;
-    *g = (struct segment){
-        .next = s->bucket[group % BUCKETS], .group = group, .ranks = ranks, .due = ranks, .fd = -1};
+    *g = (struct segment){.next = s->bucket[group % BUCKETS],
+                          .group = group,
+                          .ranks = ranks,
+                          .due = ranks,
+                          .fd = -1,
+                          .made_at = now};
     s->bucket[group % BUCKETS] = g;
     s->count++;
-    g->memory = td_regions_share(s->regions, td_segment_bytes(ranks), uid, &g->handle, &g->fd);
+    if ((g->believed = calloc((size_t)ranks * TD_SEGMENT_KINDS, sizeof *g->believed)))
+        g->memory = td_regions_share(s->regions, td_segment_bytes(ranks), uid, &g->handle, &g->fd);
     return g;
 }
 
-int td_segments_share(struct td_segments *s, uint32_t group, uint32_t ranks, uint64_t uid)
+int td_segments_share(struct td_segments *s, uint32_t group, uint32_t ranks, uint64_t uid,
+                      td_time now)
 {
     struct segment *g = *find(s, group);
     if (!g && ranks <= TD_SEGMENT_RANKS_MAX)
-        g = make(s, group, ranks, uid);
+        g = make(s, group, ranks, uid, now);
     return g ? g->fd : -1;
 }
 
@@ -96,6 +114,7 @@ static void end(struct td_segments *s, struct segment **link)
     }
     if (g->fd >= 0)
         close(g->fd);
+    free(g->believed);
     free(g);
 }
 
@@ -106,17 +125,32 @@ void td_segments_close(struct td_segments *s, uint32_t group)
         end(s, link);
 }
 
-bool td_segments_waits(void *segments, uint32_t group, uint32_t rank, uint32_t kind, uint64_t *last,
-                       uint64_t *ns)
+/* believe raises *sum towards what a process has written, as far as all sums together stay below
+ * `most`. */
+static void believe(uint64_t *sum, uint64_t *all, uint64_t written, uint64_t most)
 {
-    const struct segment *g = *find(segments, group);
+    uint64_t more = written > *sum ? written - *sum : 0, room = most > *all ? most - *all : 0;
+    more = more < room ? more : room;
+    *sum += more;
+    *all += more;
+}
+
+bool td_segments_waits(struct td_segments *s, uint32_t group, uint32_t rank, uint32_t kind,
+                       td_time now, uint64_t *last, uint64_t *ns)
+{
+    struct segment *g = *find(s, group);
     struct td_segment view;
     if (!g || !g->memory || rank >= g->ranks || kind >= TD_SEGMENT_KINDS)
         return false;
+    struct sum *sum = &g->believed[(size_t)rank * TD_SEGMENT_KINDS + kind];
+    uint64_t age = now > g->made_at ? now - g->made_at : 0;
+    uint64_t most_ns = age < UINT64_MAX / g->ranks ? age * g->ranks : UINT64_MAX;
     td_segment_open(&view, g->memory, g->ranks);
     td_segment_waits(&view, rank, kind, last, ns);
-    if (*ns > WAITS_NS_MAX)
-        *ns = 0;
+    believe(&sum->last, &g->all.last, *last, age / CALL_NS);
+    believe(&sum->ns, &g->all.ns, *ns, most_ns);
+    *last = sum->last;
+    *ns = sum->ns;
     return *last > 0 || *ns > 0;
 }
 

@@ -8,8 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-enum { WORDS_MAX = 2 };
+#include "guarded.h"
+
+enum {
+    WORDS_MAX = 2,
+    KEY_FILE_BYTES_MAX = 64 << 10,
+    WHY_MAX = 400,
+    LIST_BYTES_MAX = 4 << 20, /* the largest torus has lines of less than 1 MiB */
+};
 
 /* struct source: a file that is being read, line by line. */
 struct source {
@@ -92,29 +100,28 @@ static bool take_secret(struct source *s, char *word[WORDS_MAX], int count, void
     return secret->found = true;
 }
 
-static bool is_private(struct source *s, FILE *f)
+static bool is_private(struct source *s, const struct stat *st)
 {
-    struct stat st;
-    if (fstat(fileno(f), &st) != 0)
-        return fail(s, "cannot read the file: %s", strerror(errno));
-    if (!S_ISREG(st.st_mode))
-        return fail(s, "the secret key must be in a regular file");
     /* only its owner can have opened it, or root, who checks it for the user that runs torusd */
-    if (st.st_mode & 077)
+    if (st->st_mode & 077)
         return fail(s, "other users may read or write the secret key (mode %04o): chmod 600 it",
-                    (unsigned)st.st_mode & 07777);
+                    (unsigned)st->st_mode & 07777);
     return true;
 }
 
-static bool read_secret(struct source *s, uint8_t secret[TD_KEY_BYTES])
+/* read_secret reads the secret key. *owner: the user of the file. */
+static bool read_secret(struct source *s, uint8_t secret[TD_KEY_BYTES], uid_t *owner)
 {
     struct secret found = {.found = false};
-    FILE *f = fopen(s->file, "re");
+    struct stat st;
+    char why[WHY_MAX];
+    FILE *f = td_guarded_open(s->file, KEY_FILE_BYTES_MAX, &st, why, sizeof why);
     if (!f)
-        return fail(s, "cannot open the secret key: %s%s", strerror(errno),
-                    errno == ENOENT ? "; torusctl keygen makes one" : "");
+        return fail(s, "cannot open the secret key: %s%s", why,
+                    access(s->file, F_OK) != 0 ? "; torusctl keygen makes one" : "");
+    *owner = st.st_uid;
     setvbuf(f, NULL, _IONBF, 0); /* no copy of the key in a buffer of stdio */
-    bool good = is_private(s, f) && read_lines(s, f, take_secret, &found) &&
+    bool good = is_private(s, &st) && read_lines(s, f, take_secret, &found) &&
                 (found.found || fail(s, "the file has no secret key; torusctl keygen makes one"));
     fclose(f);
     memcpy(secret, found.key, TD_KEY_BYTES);
@@ -212,15 +219,27 @@ static bool check_unique(struct source *s, const struct list *l, const struct td
     return true;
 }
 
+/* read_list reads the lines of the list. Only root and the owner of the secret key may change it:
+ * whoever can, gives himself the rights of a node. */
+static bool read_list(struct source *s, uid_t owner, struct list *l)
+{
+    struct stat st;
+    char why[WHY_MAX];
+    FILE *f = td_guarded_open(s->file, LIST_BYTES_MAX, &st, why, sizeof why);
+    if (!f)
+        return fail(s, "cannot open the list of peers: %s", why);
+    bool good = td_guarded_by(s->file, &st, owner, why, sizeof why) ? read_lines(s, f, take_peer, l)
+                                                                    : fail(s, "%s", why);
+    fclose(f);
+    return good;
+}
+
 /* read_peers reads the list into `into`, sorted. */
-static bool read_peers(struct source *s, const struct td_topology *t, struct td_security *into)
+static bool read_peers(struct source *s, const struct td_topology *t, uid_t owner,
+                       struct td_security *into)
 {
     struct list l = {.topology = t, .keys_of = calloc(t->nodes, 1)};
-    FILE *f = fopen(s->file, "re");
-    bool good = f ? l.keys_of && read_lines(s, f, take_peer, &l)
-                  : fail(s, "cannot open the list of peers: %s", strerror(errno));
-    if (f)
-        fclose(f);
+    bool good = l.keys_of && read_list(s, owner, &l);
     if (good && l.peer) {
         into->peer = malloc(l.peers * sizeof *l.peer);
         into->peers = into->peer ? l.peers : 0;
@@ -245,7 +264,9 @@ bool td_security_load(struct td_security *s, const char *key_file, const char *p
     struct td_security fresh = {.keyed = true};
     struct source key = {.file = key_file, .text = text, .text_bytes = text_bytes};
     struct source peers = {.file = peers_file, .text = text, .text_bytes = text_bytes};
-    bool good = read_secret(&key, fresh.secret) && read_peers(&peers, topology, &fresh);
+    uid_t user = 0;
+    bool good =
+        read_secret(&key, fresh.secret, &user) && read_peers(&peers, topology, user, &fresh);
     if (good) {
         char digits[TD_KEY_TEXT];
         td_key_public(fresh.secret, fresh.public_key);
