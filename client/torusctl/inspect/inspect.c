@@ -109,10 +109,11 @@ json_t *ins_host(const json_t *peers, json_int_t node)
     char host[INS_HOST_BYTES] = "";
     const json_t *peer = ins_find(peers, "node", node);
     const char *endpoint = ins_string(peer ? peer : json_array_get(peers, 0), "endpoint");
-    const char *colon = strrchr(endpoint, ':');
-    if (strncmp(endpoint, "tcp://", 6) == 0 && colon > endpoint + 6) {
+    bool bracketed = strncmp(endpoint, "tcp://[", 7) == 0; /* an address of IPv6 */
+    const char *from = endpoint + 6 + bracketed, *end = strrchr(endpoint, bracketed ? ']' : ':');
+    if (strncmp(endpoint, "tcp://", 6) == 0 && end > from) {
         if (peer)
-            snprintf(host, sizeof host, "%.*s", (int)(colon - endpoint - 6), endpoint + 6);
+            snprintf(host, sizeof host, "%.*s", (int)(end - from), from);
         else if (gethostname(host, sizeof host - 1) != 0)
             host[0] = '\0';
     }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "address.h"
 #include "compute/fft/fft.h"
 #include "config_checks.h"
 #include "config_text.h"
@@ -95,17 +95,20 @@ bool td_config_is_open(const struct td_config *config)
     return open;
 }
 
-bool td_config_bulk(const char *endpoint, char *bulk, size_t bytes)
+const char *td_config_bulk(const char *endpoint, char *bulk, size_t bytes)
 {
+    struct td_address address;
     if (strncmp(endpoint, "ipc:///", 7) == 0 && endpoint[7])
-        return (size_t)snprintf(bulk, bytes, "%s.bulk", endpoint) < bytes;
-    const char *colon = strrchr(endpoint, ':');
-    if (strncmp(endpoint, "tcp://", 6) != 0 || !colon || colon < endpoint + 7)
-        return false;
-    char *end = NULL;
-    unsigned long port = strtoul(colon + 1, &end, 10);
-    if (!isdigit((unsigned char)colon[1]) || *end || port == 0 || port >= 65535)
-        return false;
-    return (size_t)snprintf(bulk, bytes, "%.*s:%lu", (int)(colon - endpoint), endpoint, port + 1) <
-           bytes;
+        return (size_t)snprintf(bulk, bytes, "%s.bulk", endpoint) < bytes ? NULL
+                                                                          : "the path is too long";
+    if (!is_tcp(endpoint))
+        return "expected tcp://HOST:PORT or ipc:///PATH";
+    const char *wrong = td_address_read(endpoint + strlen("tcp://"), &address);
+    if (wrong)
+        return wrong;
+    if (++address.port == 0)
+        return "the port must be at most 65534: bulk data uses the next port";
+    strcpy(bulk, "tcp://");
+    td_address_print(&address, bulk + strlen("tcp://"), bytes - strlen("tcp://"));
+    return NULL;
 }

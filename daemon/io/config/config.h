@@ -54,7 +54,7 @@ void td_config_free(struct td_config *config);
  * reaches its ports is trusted. */
 bool td_config_is_open(const struct td_config *config);
 /* td_config_bulk writes the bulk endpoint of a control endpoint: port + 1, or the path with
- * ".bulk". It returns false if the endpoint is malformed. */
-bool td_config_bulk(const char *endpoint, char *bulk, size_t bytes);
+ * ".bulk". It returns NULL, or a sentence on what is wrong with the endpoint. */
+const char *td_config_bulk(const char *endpoint, char *bulk, size_t bytes);
 
 #endif

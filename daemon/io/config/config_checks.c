@@ -21,9 +21,13 @@ struct host_list {
     bool endpoints;
 };
 
+/* add_endpoint adds the endpoint of a name of the list. Endpoints of one host and port are equal:
+ * an address has its shortest form. */
 static bool add_endpoint(void *user, const char *name)
 {
+    static const char tcp[] = "tcp://";
     struct host_list *list = user;
+    struct td_address address;
     char endpoint[512];
     if (list->count >= TD_NODES_MAX)
         return false;
@@ -31,6 +35,9 @@ static bool add_endpoint(void *user, const char *name)
         snprintf(endpoint, sizeof endpoint, "%s", name);
     else
         snprintf(endpoint, sizeof endpoint, "tcp://%s:%s", name, list->port);
+    if (strncmp(endpoint, tcp, strlen(tcp)) == 0 &&
+        !td_address_read(endpoint + strlen(tcp), &address))
+        td_address_print(&address, endpoint + strlen(tcp), sizeof endpoint - strlen(tcp));
     if (!list->endpoints && strcmp(name, list->host) == 0)
         list->exact = list->count;
     else if (!list->endpoints && td_hosts_similar(name, list->host))
@@ -121,9 +128,9 @@ static bool set_listen(struct td_config_reader *r, bool by_hosts, const char *po
     else
         snprintf(c->listen, sizeof c->listen, "%s", c->endpoints[c->node]);
     at(r, "peers", listen ? "listen" : by_hosts ? "hosts" : "endpoints");
-    if (!td_config_bulk(c->listen, bulk, sizeof bulk))
-        return td_config_fail(r, "listen = %s: expected tcp://address:port or ipc:///path",
-                              c->listen);
+    const char *wrong = td_config_bulk(c->listen, bulk, sizeof bulk);
+    if (wrong)
+        return td_config_fail(r, "listen = %s: %s", c->listen, wrong);
     if (strncmp(bulk, "ipc://", 6) == 0 && strlen(bulk) - 6 > 107)
         return td_config_fail(r, "listen = %s: the path, with .bulk, is longer than 107 characters",
                               c->listen);
@@ -219,9 +226,9 @@ static bool check_places(struct td_config_reader *r, const char *key)
         *control = (struct place){.node = n};
         *bulk = (struct place){.node = n, .bulk = true};
         snprintf(control->at, sizeof control->at, "%s", c->endpoints[n]);
-        if (!td_config_bulk(c->endpoints[n], bulk->at, sizeof bulk->at))
-            good = td_config_fail(r, "%s: %s: expected tcp://address:port or ipc:///path", key,
-                                  c->endpoints[n]);
+        const char *wrong = td_config_bulk(c->endpoints[n], bulk->at, sizeof bulk->at);
+        if (wrong)
+            good = td_config_fail(r, "%s: %s: %s", key, c->endpoints[n], wrong);
     }
     good = good && check_distinct(r, key, place, 2 * c->topology.nodes);
     free(place);
@@ -273,7 +280,7 @@ static bool check_metrics(struct td_config_reader *r)
     const struct td_config *c = r->config;
     struct td_address address;
     if (!c->metrics_listen[0] || c->metrics_anyone ||
-        !td_address_parse(c->metrics_listen, &address) || address.is_loopback)
+        td_address_read(c->metrics_listen, &address) || td_address_is_loopback(&address))
         return true;
     at(r, "metrics", "listen");
     return td_config_fail(r,

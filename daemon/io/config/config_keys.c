@@ -141,12 +141,15 @@ static bool read_address(struct td_config_reader *r, const struct td_config_key 
                          const char *value)
 {
     struct td_address address;
-    if (strlen(value) < sizeof r->config->metrics_listen && td_address_parse(value, &address)) {
-        strcpy(field(r, k), value);
-        return true;
-    }
-    return td_config_fail(r, "%s = %s: expected address:port, such as 127.0.0.1:9817 or [::1]:9817",
-                          k->name, value);
+    const char *wrong = td_address_read(value, &address);
+    if (!wrong && address.family == AF_UNSPEC)
+        wrong = "expected a numeric address, such as 127.0.0.1:9817 or [::1]:9817";
+    if (!wrong && strlen(value) >= sizeof r->config->metrics_listen)
+        wrong = "the address is too long";
+    if (wrong)
+        return td_config_fail(r, "%s = %s: %s", k->name, value, wrong);
+    strcpy(field(r, k), value);
+    return true;
 }
 
 static bool read_group(struct td_config_reader *r, const struct td_config_key *k, const char *value)

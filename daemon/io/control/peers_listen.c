@@ -85,7 +85,7 @@ static bool listen_for_channels(struct td_peers *peers, char *why, size_t why_by
     size_t size = sizeof peers->bound;
     if (zmq_getsockopt(td_zsocket_raw(peers->router), ZMQ_LAST_ENDPOINT, peers->bound, &size) !=
             0 ||
-        !td_config_bulk(peers->bound, endpoint, sizeof endpoint))
+        td_config_bulk(peers->bound, endpoint, sizeof endpoint))
         return complain(peers->bound, EINVAL, why, why_bytes);
     if (!clear(endpoint, why, why_bytes))
         return false;

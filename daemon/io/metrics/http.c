@@ -176,16 +176,17 @@ static int listen_at(const char *text)
 {
     struct td_address address;
     int one = 1;
-    if (!td_address_parse(text, &address)) {
+    struct sockaddr_storage at;
+    socklen_t bytes = td_address_read(text, &address) ? 0 : td_address_socket(&address, &at);
+    if (bytes == 0) {
         errno = EINVAL;
         return -1;
     }
-    int fd = socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int fd = socket(address.family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return -1;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    if (bind(fd, (struct sockaddr *)&address.storage, address.bytes) == 0 &&
-        listen(fd, BACKLOG) == 0)
+    if (bind(fd, (struct sockaddr *)&at, bytes) == 0 && listen(fd, BACKLOG) == 0)
         return fd;
     int saved = errno;
     close(fd);
