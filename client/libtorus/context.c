@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "lock.h"
 
 /* The public numbers are the numbers on the wire. */
@@ -86,10 +87,11 @@ int tl_fail(torus_context *c, int error, const char *format, ...)
 {
     int saved = errno;
     va_list arguments;
+    char sentence[TD_TEXT_MAX], *text = tl_error_text(c);
     va_start(arguments, format);
-    char *text = tl_error_text(c);
-    vsnprintf(text, TD_TEXT_MAX, format, arguments);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
     va_end(arguments);
+    td_text_show(sentence, text, TD_TEXT_MAX);
     if (c->log)
         c->log(error, text, c->log_user);
     errno = saved;

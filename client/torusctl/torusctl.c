@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "torusctl.h"
 
 /* in the order of the help */
@@ -34,29 +35,6 @@ static const struct ctl_command *find(const char *name)
     return NULL;
 }
 
-/* distance returns the edit distance of two words of up to 16 letters. */
-static size_t distance(const char *a, const char *b)
-{
-    enum { WORD = 16 };
-    size_t row[WORD + 1], m = strnlen(a, WORD), n = strnlen(b, WORD);
-    for (size_t j = 0; j <= n; j++)
-        row[j] = j;
-    for (size_t i = 1; i <= m; i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= n; j++) {
-            size_t best = diagonal + (a[i - 1] != b[j - 1]);
-            diagonal = row[j];
-            if (row[j] + 1 < best)
-                best = row[j] + 1;
-            if (row[j - 1] + 1 < best)
-                best = row[j - 1] + 1;
-            row[j] = best;
-        }
-    }
-    return row[n];
-}
-
 /* nearest returns the command with this prefix, else the one with the smallest edit distance. */
 static const char *nearest(const char *name)
 {
@@ -65,7 +43,7 @@ static const char *nearest(const char *name)
         if (strncmp(name, commands[i]->name, strlen(name)) == 0)
             return commands[i]->name;
     for (size_t i = 1; i < COMMANDS; i++)
-        if (distance(name, commands[i]->name) < distance(name, best))
+        if (td_text_distance(name, commands[i]->name) < td_text_distance(name, best))
             best = commands[i]->name;
     return best;
 }

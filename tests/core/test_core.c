@@ -73,10 +73,12 @@ static void open_client(uint32_t client)
     assert_int_equal(reply[client].kind, TD_REPLY_WELCOME);
 }
 
+static const char *job_name = "job";
+
 static void join(uint32_t client, uint32_t size, int64_t rank, int64_t timeout_ns)
 {
     struct td_request q = {.kind = TD_REQUEST_JOIN, .id = 2};
-    q.u.join.name = "job";
+    q.u.join.name = job_name;
     q.u.join.size = size;
     q.u.join.rank = rank;
     q.u.join.timeout_ns = timeout_ns;
@@ -169,6 +171,34 @@ static void join_limit_names_the_missing_ranks(void **state)
     pass(2000000000);
     assert_int_equal(reply[0].error, TD_ERR_TIMEOUT);
     assert_non_null(strstr(text[0], "ranks 0, 2-3"));
+}
+
+static void a_job_name_that_is_not_plain_text_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *said;
+    } cases[] = {
+        {"wait\x1b[31m\nforged",
+         "the job name \"wait\\u001b[31m\\u000aforged\" is not plain text: byte 5 is "
+         "the control character U+001B"},
+        {"a\xe2\x80\xae"
+         "b",
+         "byte 2 is the bidirectional control U+202E"},
+        {"a\xff", "\"a\\377\" is not plain text: byte 2, 0xFF, is not UTF-8"},
+        {"", "must have 1 to 127 bytes"},
+    };
+    open_client(0);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        job_name = cases[i].name;
+        join(0, 1, 0, -1);
+        assert_int_equal(reply[0].error, TD_ERR_INVALID);
+        assert_non_null(strstr(text[0], cases[i].said));
+    }
+    job_name = "W\xc3\xa4rme 3 <&>";
+    join(0, 1, 0, -1);
+    assert_int_equal(reply[0].kind, TD_REPLY_JOINED);
+    job_name = "job";
 }
 
 static void rank_is_refused_when_taken_or_out_of_range(void **state)
@@ -480,6 +510,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(idle_core_wants_to_wake_for_heartbeats_only, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(join_limit_names_the_missing_ranks, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_job_name_that_is_not_plain_text_is_refused, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(rank_is_refused_when_taken_or_out_of_range, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(death_of_a_rank_fails_the_others_by_name, setup, teardown),

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "base/text.h"
 #include "libtorus/deadline.h"
 #include "libtorus/socket.h"
 #include "libtorus/status.h"
@@ -31,7 +32,7 @@ static int64_t ask_node(struct ins_machine *m, uint32_t node,
     } while (reply.id != id);
     if (reply.kind == TD_REPLY_STATUS && reply.error == TD_OK)
         return (int64_t)reply.u.status.next;
-    snprintf(text, bytes, "%s", reply.text);
+    td_text_show(reply.text, text, bytes);
     return reply.error == TD_ERR_BUSY && tl_now_ns() < m->deadline_ns ? -2 : -1;
 }
 

@@ -4,6 +4,7 @@
 #include "base/bits.h"
 #include "base/hash.h"
 #include "base/quantity.h"
+#include "base/text.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -352,33 +353,13 @@ const struct td_config_key *td_config_key(const char *section, const char *name)
     return NULL;
 }
 
-/* distance returns the Levenshtein distance of two short names. */
-static size_t distance(const char *a, const char *b)
-{
-    size_t row[64], m = strlen(b);
-    if (m >= 64 || strlen(a) >= 64)
-        return 64;
-    for (size_t j = 0; j <= m; j++)
-        row[j] = j;
-    for (size_t i = 1; a[i - 1]; i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= m; j++) {
-            size_t change = diagonal + (a[i - 1] != b[j - 1]);
-            diagonal = row[j];
-            size_t least = row[j] < row[j - 1] ? row[j] + 1 : row[j - 1] + 1;
-            row[j] = change < least ? change : least;
-        }
-    }
-    return row[m];
-}
-
 const struct td_config_key *td_config_key_nearest(const char *section, const char *name)
 {
     const struct td_config_key *best = keys;
     size_t least = SIZE_MAX;
     for (size_t i = 0; i < KEYS; i++) {
-        size_t far = 2 * distance(name, keys[i].name) + (strcmp(section, keys[i].section) != 0);
+        size_t far =
+            2 * td_text_distance(name, keys[i].name) + (strcmp(section, keys[i].section) != 0);
         if (far < least) {
             least = far;
             best = &keys[i];
