@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "base/variables.h"
 #include "lock.h"
 
 /* The public numbers are the numbers on the wire. */
@@ -225,8 +226,12 @@ int torus_set_idle(torus_context *c, torus_idle_function *idle, void *user)
 void torus_set_log(torus_context *c, torus_log_function *log, void *user)
 {
     TL_GUARD(c);
+    char strays[TD_STRAYS_MAX], text[TD_STRAY_TEXT_MAX];
     c->log = log;
     c->log_user = user;
+    const char *at = log ? td_variables_strays(environ, strays) : NULL;
+    while (at && td_variables_warning(&at, text))
+        log(TORUS_OK, text, user);
 }
 
 int torus_statistics(const torus_context *c, struct torus_statistics *s)

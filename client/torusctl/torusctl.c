@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "base/variables.h"
 #include "torusctl.h"
 
 /* in the order of the help */
@@ -166,8 +167,18 @@ static bool is_help(const char *argument)
     return strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0;
 }
 
+/* warn_of_strays tells a person of variables that may be misspelt. */
+static void warn_of_strays(void)
+{
+    char strays[TD_STRAYS_MAX], text[TD_STRAY_TEXT_MAX];
+    const char *at = td_variables_strays(environ, strays);
+    while (at && td_variables_warning(&at, text))
+        fprintf(stderr, "torusctl: warning: %s\n", text);
+}
+
 int main(int argc, char **argv)
 {
+    warn_of_strays();
     if (argc < 2) {
         overview(stderr);
         return EXIT_USAGE;

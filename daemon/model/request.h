@@ -47,6 +47,7 @@ struct td_request {
     union {
         struct {
             const char *program; /* name of the process, for people */
+            const char *strays;  /* unknown variables of its environment (base/variables.h) */
         } hello;
         struct {
             uint32_t region;  /* the client's number for it */

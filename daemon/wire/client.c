@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/variables.h"
 #include "client.pb-c.h"
 #include "client_rows.h"
 #include "memory.h"
@@ -258,6 +259,7 @@ size_t td_wire_encode_request(const struct td_request *q, uint8_t *bytes, size_t
     switch (q->kind) {
     case TD_REQUEST_HELLO:
         m.program = td_wire_string(q->u.hello.program);
+        m.strays = td_wire_string(q->u.hello.strays);
         break;
     case TD_REQUEST_REGION:
         m.region = q->u.region.region;
@@ -410,7 +412,10 @@ td_err td_wire_decode_request(const uint8_t *bytes, size_t size, struct td_wire_
     *q = (struct td_request){.kind = (enum td_request_kind)type, .id = m->id};
     switch (q->kind) {
     case TD_REQUEST_HELLO:
+        if (strlen(m->strays) >= TD_STRAYS_MAX)
+            return td_wire_refuse(memory, why, TD_ERR_PROTOCOL, "too many unknown variables");
         q->u.hello.program = m->program;
+        q->u.hello.strays = m->strays;
         break;
     case TD_REQUEST_REGION:
         q->u.region.region = m->region;

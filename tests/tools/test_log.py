@@ -70,6 +70,16 @@ class Log(unittest.TestCase):
         self.assertIn("congestion = none-such: this host's kernel does not offer it to torusd, whose streams have the "
                       "kernel's default: ", self.log(0))
 
+    def test_a_misspelt_variable_is_told_with_the_nearest_one(self):
+        self.daemon(0)
+        warning = "TORUS_SIZES is in the environment, but torusd has no such variable: the nearest is TORUS_SIZE"
+        done = subprocess.run([CTL, "status", "--socket", self.path("s0")], text=True, capture_output=True,
+                              env={**os.environ, "TORUS_SIZES": "2"}, timeout=DEADLINE_S)
+        self.assertEqual((done.returncode, done.stderr), (0, f"torusctl: warning: {warning}\n"))
+        self.wait(0, rf"process \d+ \(torusctl\) of user {os.getuid()}: {warning}$")
+        done = self.ctl("status")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
     def test_a_stop_is_told_as_one(self):
         self.daemon(0)
         second = self.daemon(1)

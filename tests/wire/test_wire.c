@@ -102,6 +102,7 @@ static void same_request(const struct td_request *a, const struct td_request *b)
     switch (a->kind) {
     case TD_REQUEST_HELLO:
         SAME_TEXT(u.hello.program);
+        SAME_TEXT(u.hello.strays);
         break;
     case TD_REQUEST_REGION:
         SAME(u.region.region);
