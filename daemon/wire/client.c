@@ -331,6 +331,8 @@ size_t td_wire_encode_request(const struct td_request *q, uint8_t *bytes, size_t
         put_end_calls(q, &end_calls);
         m.end_calls = &end_calls;
         break;
+    case TD_REQUEST_RELOAD:
+        break;
     }
     size_t packed =
         td_wire_pack(&m.base, bytes + TD_WIRE_HEADER_BYTES, size - TD_WIRE_HEADER_BYTES);
@@ -407,7 +409,7 @@ td_err td_wire_decode_request(const uint8_t *bytes, size_t size, struct td_wire_
     ProtobufCAllocator allocator = td_wire_allocator(memory);
     Torus__Client__Request *m = torus__client__request__unpack(
         &allocator, size - TD_WIRE_HEADER_BYTES, bytes + TD_WIRE_HEADER_BYTES);
-    if (!m || type < TD_REQUEST_HELLO || type > TD_REQUEST_END_CALLS)
+    if (!m || type < TD_REQUEST_HELLO || type > TD_REQUEST_RELOAD)
         return td_wire_refuse(memory, why, TD_ERR_PROTOCOL, "malformed request of type %u", type);
     *q = (struct td_request){.kind = (enum td_request_kind)type, .id = m->id};
     switch (q->kind) {
@@ -469,6 +471,8 @@ td_err td_wire_decode_request(const uint8_t *bytes, size_t size, struct td_wire_
     case TD_REQUEST_END_CALLS:
         if (!get_end_calls(m->end_calls, q))
             return td_wire_refuse(memory, why, TD_ERR_PROTOCOL, "malformed request to end calls");
+        break;
+    case TD_REQUEST_RELOAD:
         break;
     }
     return TD_OK;

@@ -18,6 +18,7 @@ static td_time now;
 static struct td_reply reply[8];
 static char text[8][TD_TEXT_MAX];
 static int replies[8], closed[8];
+static struct td_action reloaded; /* the last RELOAD */
 static int released_regions;
 static uint64_t made[8]; /* calls of a client */
 
@@ -35,6 +36,8 @@ static void step(const struct td_event *event)
                 replies[c]++;
             } else if (a->kind == TD_ACTION_CLOSE_CLIENT) {
                 closed[a->u.close.client]++;
+            } else if (a->kind == TD_ACTION_RELOAD) {
+                reloaded = *a;
             } else if (a->kind == TD_ACTION_RELEASE_REGION) {
                 released_regions++;
             }
@@ -199,6 +202,20 @@ static void a_job_name_that_is_not_plain_text_is_refused(void **state)
     join(0, 1, 0, -1);
     assert_int_equal(reply[0].kind, TD_REPLY_JOINED);
     job_name = "job";
+}
+
+static void only_root_and_the_user_of_the_daemon_may_reload(void **state)
+{
+    (void)state;
+    open_client(0); /* user 1000; the daemon runs as root here */
+    ask(0, (struct td_request){.kind = TD_REQUEST_RELOAD, .id = 5});
+    assert_int_equal(reply[0].error, TD_ERR_PERMISSION);
+    assert_non_null(strstr(text[0], "user 1000 may not reload torusd: only root and user 0"));
+    step(&(struct td_event){.kind = TD_EVENT_CLIENT_OPENED, .u.opened = {.client = 1, .pid = 101}});
+    ask(1, (struct td_request){.kind = TD_REQUEST_HELLO, .id = 1});
+    ask(1, (struct td_request){.kind = TD_REQUEST_RELOAD, .id = 6});
+    assert_int_equal(reloaded.u.reload.client, 1);
+    assert_int_equal(reloaded.u.reload.request, 6);
 }
 
 static void rank_is_refused_when_taken_or_out_of_range(void **state)
@@ -511,6 +528,8 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(join_limit_names_the_missing_ranks, setup, teardown),
         cmocka_unit_test_setup_teardown(a_job_name_that_is_not_plain_text_is_refused, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(only_root_and_the_user_of_the_daemon_may_reload, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(rank_is_refused_when_taken_or_out_of_range, setup,
                                         teardown),

@@ -59,7 +59,7 @@ static void feed_request(const uint8_t *at, size_t size)
         refused(error);
         return;
     }
-    assert_true(q.kind >= TD_REQUEST_HELLO && q.kind <= TD_REQUEST_END_CALLS);
+    assert_true(q.kind >= TD_REQUEST_HELLO && q.kind <= TD_REQUEST_RELOAD);
     if (q.kind == TD_REQUEST_HELLO) {
         look(q.u.hello.program);
         look(q.u.hello.strays);

@@ -231,6 +231,8 @@ struct td_request some_request(enum td_request_kind kind)
                                                           .number = wide(),
                                                           .why = text(200)};
         break;
+    case TD_REQUEST_RELOAD:
+        break;
     }
     return q;
 }

@@ -223,6 +223,7 @@ static void note_kind(struct td_loop *loop, const struct td_request *q)
         [TD_REQUEST_SHRINK] = "request: shrink",
         [TD_REQUEST_PEER_REGION] = "request: region of a peer",
         [TD_REQUEST_END_CALLS] = "request: end of calls",
+        [TD_REQUEST_RELOAD] = "request: reload",
     };
     if (q->kind != TD_REQUEST_OPERATION || td_call_plans(q->u.operation.call.kind))
         td_busy_may_last(&loop->busy, names[q->kind]);

@@ -10,15 +10,9 @@
 #include "config_checks.h"
 #include "config_text.h"
 
-td_err td_config_load(struct td_config *config, const char *file, const char *host, char *text,
-                      size_t text_bytes)
+static void set_defaults(struct td_config *config, const char *file, const char *host)
 {
-    struct td_config_reader *r = calloc(1, sizeof *r);
     memset(config, 0, sizeof *config);
-    if (!r) {
-        snprintf(text, text_bytes, "%s: no memory", file);
-        return TD_ERR_NO_MEMORY;
-    }
     config->file = file;
     config->host = host;
     td_settings_default(&config->settings);
@@ -33,15 +27,31 @@ td_err td_config_load(struct td_config *config, const char *file, const char *ho
     strcpy(config->state_directory, "/var/lib/torusd");
     strcpy(config->observers, "torus");
     config->segments = true;
-    *r = (struct td_config_reader){.config = config, .text = text, .text_bytes = text_bytes};
-    bool good = td_config_read(r, file) && td_config_read_drop_ins(r, file);
+}
+
+/* load reads the files of a configuration that has its defaults. */
+static td_err load(struct td_config *config, const struct td_config *running,
+                   struct td_config_refusals *refusals, char *text, size_t text_bytes)
+{
+    struct td_config_reader *r = calloc(1, sizeof *r);
+    if (!r) {
+        snprintf(text, text_bytes, "%s: no memory", config->file);
+        return TD_ERR_NO_MEMORY;
+    }
+    *r = (struct td_config_reader){.config = config,
+                                   .text = text,
+                                   .text_bytes = text_bytes,
+                                   .running = running,
+                                   .refusals = refusals,
+                                   .key = TD_CONFIG_KEYS_MAX};
+    bool good = td_config_read(r, config->file) && td_config_read_drop_ins(r, config->file);
     if (!config->express) /* by ZeroMQ longer messages take more time than packets do */
         config->settings.carry_bytes = 4096;
     if (good) {
-        r->file = file;
+        r->file = config->file;
         r->line = r->line ? r->line : 1;
         r->column = 1;
-        good = td_config_check(r, host);
+        good = td_config_check(r);
     }
     for (size_t i = 0; i < TD_CONFIG_KEYS_MAX; i++)
         free(r->value[i]);
@@ -49,6 +59,32 @@ td_err td_config_load(struct td_config *config, const char *file, const char *ho
     if (!good)
         td_config_free(config);
     return good ? TD_OK : TD_ERR_INVALID;
+}
+
+td_err td_config_load(struct td_config *config, const char *file, const char *host, char *text,
+                      size_t text_bytes)
+{
+    set_defaults(config, file, host);
+    return load(config, NULL, NULL, text, text_bytes);
+}
+
+td_err td_config_load_again(struct td_config *fresh, const struct td_config *running,
+                            struct td_config_refusals *refusals, char *text, size_t text_bytes)
+{
+    memset(refusals, 0, sizeof *refusals);
+    set_defaults(fresh, running->file, running->host);
+    return load(fresh, running, refusals, text, text_bytes);
+}
+
+void td_config_refuse(struct td_config_refusals *refusals, size_t key, const char *sentence)
+{
+    if (key < TD_CONFIG_KEYS_MAX)
+        refusals->key[key] = true;
+    else
+        refusals->incomplete = true;
+    if (refusals->count < TD_CONFIG_REFUSALS_MAX)
+        snprintf(refusals->text[refusals->count], TD_CONFIG_REFUSAL_MAX, "%s", sentence);
+    refusals->count++;
 }
 
 void td_config_default(const char *executable, char *path, size_t bytes)

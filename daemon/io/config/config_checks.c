@@ -46,11 +46,12 @@ static bool add_endpoint(void *user, const char *name)
     return true;
 }
 
-/* at sets the place of the error to a key. */
+/* at sets the place of the error to a key, which is the one at hand. */
 static void at(struct td_config_reader *r, const char *section, const char *name)
 {
     size_t i = td_config_key_index(td_config_key(section, name));
     r->column = 1;
+    r->key = i;
     if (r->seen_line[i]) {
         r->line = r->seen_line[i];
         r->file = r->seen_file[i];
@@ -137,11 +138,55 @@ static bool set_listen(struct td_config_reader *r, bool by_hosts, const char *po
     return true;
 }
 
+/* ---- parts ---- */
+
+/* enum part: settings that are checked together. In a reload an error in one part leaves the others
+ * alone. */
+enum part { MACHINE, KEYS, METRICS, SETTINGS, PARTS };
+
+/* part_of returns the part of a key, or PARTS: it is not checked with others. */
+static enum part part_of(const struct td_config_key *k)
+{
+    static const struct {
+        const char *section, *name; /* NULL: all keys of the section */
+        enum part part;
+    } rows[] = {{"peers", NULL, MACHINE},       {"node", "coordinates", MACHINE},
+                {"torus", "shape", MACHINE},    {"security", "key", KEYS},
+                {"security", "peers", KEYS},    {"security", "insecure", KEYS},
+                {"metrics", "listen", METRICS}, {"metrics", "anyone", METRICS},
+                {"torus", NULL, SETTINGS},      {"alltoall", NULL, SETTINGS},
+                {"network", NULL, SETTINGS},    {"limits", NULL, SETTINGS},
+                {"trace", NULL, SETTINGS}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (strcmp(k->section, rows[i].section) == 0 &&
+            (!rows[i].name || strcmp(k->name, rows[i].name) == 0))
+            return rows[i].part;
+    return PARTS;
+}
+
+/* is_refused returns true if a reload has refused a key of a part. */
+static bool is_refused(const struct td_config_reader *r, enum part part)
+{
+    const struct td_config_key *k = NULL;
+    for (size_t i = 0; r->refusals && (k = td_config_key_at(i)) != NULL; i++)
+        if (r->refusals->key[i] && part_of(k) == part)
+            return true;
+    return false;
+}
+
+static void refuse_part(struct td_config_reader *r, enum part part)
+{
+    const struct td_config_key *k = NULL;
+    for (size_t i = 0; (k = td_config_key_at(i)) != NULL; i++)
+        r->refusals->key[i] = r->refusals->key[i] || part_of(k) == part;
+}
+
 /* check_security loads the keys. Without keys it refuses TCP, loopback included: every user of this
  * machine reaches tcp://127.*. */
 static bool check_security(struct td_config_reader *r)
 {
     struct td_config *c = r->config;
+    const struct td_config *place = r->running ? r->running : c;
     char text[600];
     bool key = c->key_file[0], peers = c->peers_file[0];
     if (key != peers) {
@@ -153,13 +198,14 @@ static bool check_security(struct td_config_reader *r)
         at(r, "security", "insecure");
         return td_config_fail(r, "insecure = yes turns the keys off: remove it, or key and peers");
     }
-    if (key && !td_security_load(&c->security, c->key_file, c->peers_file, &c->topology, c->node,
-                                 text, sizeof text)) {
+    if (key && !td_security_load(&c->security, c->key_file, c->peers_file, &place->topology,
+                                 place->node, text, sizeof text)) {
         at(r, "security", "key");
         return td_config_fail(r, "%s", text);
     }
-    if (c->insecure || !td_config_is_open(c))
+    if (c->insecure || is_refused(r, MACHINE) || !td_config_is_open(c))
         return true;
+    at(r, "security", "key");
     return td_config_fail(
         r,
         "daemons on tcp:// need keys, on tcp://127.* too: run torusctl keygen and set key and "
@@ -221,7 +267,7 @@ static bool check_places(struct td_config_reader *r, const char *key)
     struct td_config *c = r->config;
     struct place *place = calloc(2 * (size_t)c->topology.nodes, sizeof *place);
     bool good = place || td_config_fail(r, "no memory to check the endpoints");
-    for (uint32_t n = 0; place && n < c->topology.nodes; n++) {
+    for (uint32_t n = 0; good && n < c->topology.nodes; n++) {
         struct place *control = &place[2 * n], *bulk = control + 1;
         *control = (struct place){.node = n};
         *bulk = (struct place){.node = n, .bulk = true};
@@ -290,9 +336,11 @@ static bool check_metrics(struct td_config_reader *r)
                           c->metrics_listen);
 }
 
-bool td_config_check(struct td_config_reader *r, const char *host)
+/* check_machine finds the endpoints of all nodes, and which node this is. */
+static bool check_machine(struct td_config_reader *r)
 {
     struct td_config *c = r->config;
+    const char *host = c->host;
     const char *hosts = text_of(r, "peers", "hosts"), *endpoints = text_of(r, "peers", "endpoints");
     const char *port = text_of(r, "peers", "port") ? text_of(r, "peers", "port") : "7117";
     struct host_list list = {.reader = r,
@@ -331,6 +379,23 @@ bool td_config_check(struct td_config_reader *r, const char *host)
         }
     }
     return check_places(r, endpoints ? "endpoints" : "hosts") && set_node(r, &list) &&
-           set_listen(r, hosts != NULL, port) && set_absent(r) && check_security(r) &&
-           check_metrics(r) && check_settings(r);
+           set_listen(r, hosts != NULL, port) && set_absent(r);
+}
+
+bool td_config_check(struct td_config_reader *r)
+{
+    static bool (*const check[PARTS])(struct td_config_reader *) = {
+        [MACHINE] = check_machine,
+        [KEYS] = check_security,
+        [METRICS] = check_metrics,
+        [SETTINGS] = check_settings,
+    };
+    for (enum part part = 0; part < PARTS; part++) {
+        bool good = !is_refused(r, part) && check[part](r);
+        if (r->failed)
+            return false;
+        if (!good && part != SETTINGS) /* of these none depends on another one */
+            refuse_part(r, part);
+    }
+    return true;
 }

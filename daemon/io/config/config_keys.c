@@ -331,7 +331,7 @@ static const struct td_config_key keys[] = {
     {"compute", "workers", read_workers, FIELD(workers), false, NULL},
     {"fft", "effort", read_choice, FIELD(effort), false, "estimate|measure|patient|wisdom"},
     {"fft", "measure_timeout", read_measure, FIELD(measure_ns), false, NULL},
-    {"log", "level", read_level, 0, false, NULL},
+    {"log", "level", read_level, FIELD(log_level), false, NULL},
     {"metrics", "listen", read_address, FIELD(metrics_listen), false, NULL},
     {"metrics", "anyone", read_bool, FIELD(metrics_anyone), false, NULL},
     {"metrics", "jobs", read_bool, FIELD(metrics_jobs), false, NULL},
@@ -387,14 +387,27 @@ bool td_config_section_known(const char *section)
     return false;
 }
 
-bool td_config_key_reloads(const struct td_config_key *key)
+size_t td_config_key_reload_bytes(const struct td_config_key *key)
 {
-    static const char *const names[][2] = {
-        {"node", "observers"}, {"security", "key"}, {"security", "peers"}, {"log", "level"}};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strcmp(key->section, names[i][0]) == 0 && strcmp(key->name, names[i][1]) == 0)
-            return true;
-    return false;
+#define ENTRY(section, name, field)                                                                \
+    {                                                                                              \
+        section, name, sizeof((struct td_config *)0)->field                                        \
+    }
+    static const struct {
+        const char *section, *name;
+        size_t bytes;
+    } reloaded[] = {
+        ENTRY("node", "observers", observers),      ENTRY("security", "key", key_file),
+        ENTRY("security", "peers", peers_file),     ENTRY("log", "level", log_level),
+        ENTRY("metrics", "listen", metrics_listen), ENTRY("metrics", "anyone", metrics_anyone),
+        ENTRY("metrics", "jobs", metrics_jobs),
+    };
+#undef ENTRY
+    for (size_t i = 0; i < sizeof reloaded / sizeof reloaded[0]; i++)
+        if (strcmp(key->section, reloaded[i].section) == 0 &&
+            strcmp(key->name, reloaded[i].name) == 0)
+            return reloaded[i].bytes;
+    return 0;
 }
 
 /* ---- values for people ---- */
