@@ -70,7 +70,7 @@ static void on_stranger_ended(void *user, struct td_channel *channel, bool breac
     char address[80];
     (void)breach;
     if (td_channel_address(channel, address, sizeof address))
-        td_reject(&peers->rejections, address, "", why, true);
+        td_reject(&peers->rejections, address, "", why);
 }
 
 /* listen_for_channels accepts channels at the port or path after that of the ROUTER. It asks ZeroMQ
