@@ -58,6 +58,7 @@ install(CODE "
     set(source [==[${CMAKE_SOURCE_DIR}]==])
     set(binary [==[${CMAKE_BINARY_DIR}]==])
     set(version ${PROJECT_VERSION})
+    set(bindir [==[${CMAKE_INSTALL_BINDIR}]==])
     set(sbindir [==[${CMAKE_INSTALL_SBINDIR}]==])
     set(libdir [==[${CMAKE_INSTALL_LIBDIR}]==])
     set(libexecdir [==[${CMAKE_INSTALL_LIBEXECDIR}]==])

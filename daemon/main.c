@@ -75,7 +75,10 @@ static void print_valid(const struct td_config *config, const char *file)
     if (config->security.keyed)
         printf("; %u key%s of peers", config->security.peers,
                config->security.peers == 1 ? "" : "s");
+    char note[400];
     putchar('\n');
+    if (td_security_note(&config->security, config->peers_file, note, sizeof note)[0])
+        printf("! %s\n", note);
     if (config->strays[0])
         printf("! files in %s.d that were not read, since their names do not end with .conf:%s\n",
                file, config->strays);

@@ -8,6 +8,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/text.h"
+#include "base/variables.h"
 #include "lock.h"
 
 /* The public numbers are the numbers on the wire. */
@@ -87,10 +89,11 @@ int tl_fail(torus_context *c, int error, const char *format, ...)
 {
     int saved = errno;
     va_list arguments;
+    char sentence[TD_TEXT_MAX], *text = tl_error_text(c);
     va_start(arguments, format);
-    char *text = tl_error_text(c);
-    vsnprintf(text, TD_TEXT_MAX, format, arguments);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
     va_end(arguments);
+    td_text_show(sentence, text, TD_TEXT_MAX);
     if (c->log)
         c->log(error, text, c->log_user);
     errno = saved;
@@ -245,8 +248,12 @@ int torus_set_idle(torus_context *c, torus_idle_function *idle, void *user)
 void torus_set_log(torus_context *c, torus_log_function *log, void *user)
 {
     TL_GUARD(c);
+    char strays[TD_STRAYS_MAX], text[TD_STRAY_TEXT_MAX];
     c->log = log;
     c->log_user = user;
+    const char *at = log ? td_variables_strays(environ, strays) : NULL;
+    while (at && td_variables_warning(&at, text))
+        log(TORUS_OK, text, user);
 }
 
 int torus_statistics(const torus_context *c, struct torus_statistics *s)

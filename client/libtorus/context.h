@@ -131,8 +131,8 @@ struct torus_context {
     bool peer_regions;         /* the daemon passes on regions of other ranks (peers.c) */
 };
 
-/* tl_fail records the sentence of an error, passes it to the log function, and returns `error`. It
- * keeps errno. */
+/* tl_fail records the sentence of an error as plain text (base/text.h), passes it to the log
+ * function, and returns `error`. It keeps errno. */
 int tl_fail(torus_context *c, int error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -44,11 +44,28 @@ static int read_number(torus_context *c, const char *name, int64_t least, int64_
     return TORUS_OK;
 }
 
+/* check_no_size refuses variables of a rank of a job whose size is not given: the job would have
+ * this rank alone, and its results would be wrong. */
+static int check_no_size(torus_context *c)
+{
+    const char *name = secure_getenv("TORUS_RANK") ? "TORUS_RANK" : "TORUS_JOB",
+               *value = secure_getenv(name);
+    return value ? tl_fail(
+                       c, TORUS_ERR_INVALID,
+                       "%s=%s is set, but TORUS_SIZE is not: set TORUS_SIZE to the number of ranks "
+                       "of the job, which is 1 if this process is alone",
+                       name, value)
+                 : TORUS_OK;
+}
+
 /* from_environment fills in the name, rank and size that the options do not set. */
 static int from_environment(torus_context *c, const struct torus_join_options *o, char *name,
                             size_t name_bytes, int64_t *rank, int64_t *size)
 {
     const struct launcher *l = NULL;
+    if (o && o->ranks &&
+        secure_getenv(launchers[0].rank)) /* TORUS_RANK, of a size that the program knows */
+        l = &launchers[0];
     for (size_t i = 0; i < sizeof launchers / sizeof launchers[0] && !l; i++)
         if (secure_getenv(launchers[i].size) &&
             (!launchers[i].named || secure_getenv(launchers[i].name)))
@@ -58,6 +75,8 @@ static int from_environment(torus_context *c, const struct torus_join_options *o
     int error = TORUS_OK;
     if (l && !(o && o->ranks))
         error = read_number(c, l->size, 1, size);
+    else if (!l && !(o && o->ranks))
+        error = check_no_size(c);
     if (error == TORUS_OK && l && !(o && o->rank_set) && secure_getenv(l->rank))
         error = read_number(c, l->rank, 0, rank);
     if (o && o->name)

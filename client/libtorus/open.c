@@ -10,6 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/variables.h"
 #include "group.h"
 #include "letters.h"
 #include "memory.h"
@@ -111,7 +112,9 @@ static int handshake(torus_context *c, int64_t timeout_ns)
 {
     struct td_reply reply;
     struct td_request q = {.kind = TD_REQUEST_HELLO};
+    char strays[TD_STRAYS_MAX];
     q.u.hello.program = program_invocation_short_name;
+    q.u.hello.strays = td_variables_strays(environ, strays);
     int error = tl_call(c, &q, -1, tl_now_ns() + timeout_ns, &reply);
     if (error == TORUS_ERR_TIMEOUT)
         return tl_fail(c, error,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "group.h"
 #include "segment.h"
 #include "socket.h"
@@ -163,7 +164,7 @@ static void complete(torus_request *r, int error, const char *text)
 {
     torus_context *c = r->context;
     r->error = error;
-    snprintf(r->text, sizeof r->text, "%s", text ? text : "");
+    td_text_show(text ? text : "", r->text, sizeof r->text);
     detach(r);
     if (!r->fold.op) /* a user's operator runs later, when the request completes for the caller */
         release(r, error == TORUS_OK);

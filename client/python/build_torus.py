@@ -11,7 +11,10 @@ import subprocess
 import cffi
 
 # A user-defined operator: torus/operators.py.
-CALLBACKS = 'extern "Python" void torus_py_combine(const void *, void *, size_t, void *);'
+CALLBACKS = """
+    extern "Python" void torus_py_combine(const void *, void *, size_t, void *);
+    extern "Python" void torus_py_warn(int, const char *, void *);
+"""
 
 
 def flags(option, name):

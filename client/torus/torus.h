@@ -204,7 +204,8 @@ struct torus_open_options {
 
 /* struct torus_join_options: options of torus_join. An unset field (name NULL, ranks 0, rank_set 0)
  * comes from the environment: TORUS_JOB, TORUS_RANK and TORUS_SIZE, else the variables of Open MPI,
- * PMI, torchrun or Slurm's srun, in this order. Without any of them the job has one rank. */
+ * PMI, torchrun or Slurm's srun, in this order. Without any of them the job has one rank; TORUS_JOB
+ * or TORUS_RANK without a size is refused. */
 struct torus_join_options {
     size_t size; /* sizeof(struct torus_join_options) */
     const char *name;
@@ -366,7 +367,8 @@ TORUS_API const char *torus_last_error(const torus_context *context);
  * whose call waits, and torus_close. It runs without the lock of the context, in each thread that
  * waits. */
 TORUS_API int torus_set_idle(torus_context *context, torus_idle_function *idle, void *user);
-/* torus_set_log makes the context call `log` for every error; NULL: no more. */
+/* torus_set_log makes the context call `log` for every error; NULL: no more. It also calls `log`
+ * now, with TORUS_OK, for each variable TORUS_... of the environment that torusd does not know. */
 TORUS_API void torus_set_log(torus_context *context, torus_log_function *log, void *user);
 /* torus_statistics fills in *statistics; the caller sets its `size`. */
 TORUS_API int torus_statistics(const torus_context *context, struct torus_statistics *statistics);

@@ -5,16 +5,19 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/text.h"
+#include "base/variables.h"
 #include "torusctl.h"
 
 /* in the order of the help */
 static const struct ctl_command *const commands[] = {
-    &ctl_command_status,  &ctl_command_ops,     &ctl_command_stragglers, &ctl_command_why,
-    &ctl_command_jobs,    &ctl_command_groups,  &ctl_command_cancel,     &ctl_command_trace,
-    &ctl_command_doctor,  &ctl_command_ping,    &ctl_command_topology,   &ctl_command_links,
-    &ctl_command_config,  &ctl_command_emulate, &ctl_command_queues,     &ctl_command_plans,
-    &ctl_command_explain, &ctl_command_fft,     &ctl_command_redist,     &ctl_command_bench,
-    &ctl_command_compare, &ctl_command_filter,  &ctl_command_picture,    &ctl_command_keygen,
+    &ctl_command_status, &ctl_command_ops,     &ctl_command_stragglers, &ctl_command_why,
+    &ctl_command_jobs,   &ctl_command_groups,  &ctl_command_cancel,     &ctl_command_trace,
+    &ctl_command_doctor, &ctl_command_ping,    &ctl_command_topology,   &ctl_command_links,
+    &ctl_command_config, &ctl_command_reload,  &ctl_command_emulate,    &ctl_command_queues,
+    &ctl_command_plans,  &ctl_command_explain, &ctl_command_fft,        &ctl_command_redist,
+    &ctl_command_bench,  &ctl_command_compare, &ctl_command_filter,     &ctl_command_picture,
+    &ctl_command_keygen,
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
@@ -34,29 +37,6 @@ static const struct ctl_command *find(const char *name)
     return NULL;
 }
 
-/* distance returns the edit distance of two words of up to 16 letters. */
-static size_t distance(const char *a, const char *b)
-{
-    enum { WORD = 16 };
-    size_t row[WORD + 1], m = strnlen(a, WORD), n = strnlen(b, WORD);
-    for (size_t j = 0; j <= n; j++)
-        row[j] = j;
-    for (size_t i = 1; i <= m; i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= n; j++) {
-            size_t best = diagonal + (a[i - 1] != b[j - 1]);
-            diagonal = row[j];
-            if (row[j] + 1 < best)
-                best = row[j] + 1;
-            if (row[j - 1] + 1 < best)
-                best = row[j - 1] + 1;
-            row[j] = best;
-        }
-    }
-    return row[n];
-}
-
 /* nearest returns the command with this prefix, else the one with the smallest edit distance. */
 static const char *nearest(const char *name)
 {
@@ -65,7 +45,7 @@ static const char *nearest(const char *name)
         if (strncmp(name, commands[i]->name, strlen(name)) == 0)
             return commands[i]->name;
     for (size_t i = 1; i < COMMANDS; i++)
-        if (distance(name, commands[i]->name) < distance(name, best))
+        if (td_text_distance(name, commands[i]->name) < td_text_distance(name, best))
             best = commands[i]->name;
     return best;
 }
@@ -188,8 +168,18 @@ static bool is_help(const char *argument)
     return strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0;
 }
 
+/* warn_of_strays tells a person of variables that may be misspelt. */
+static void warn_of_strays(void)
+{
+    char strays[TD_STRAYS_MAX], text[TD_STRAY_TEXT_MAX];
+    const char *at = td_variables_strays(environ, strays);
+    while (at && td_variables_warning(&at, text))
+        fprintf(stderr, "torusctl: warning: %s\n", text);
+}
+
 int main(int argc, char **argv)
 {
+    warn_of_strays();
     if (argc < 2) {
         overview(stderr);
         return EXIT_USAGE;

@@ -26,6 +26,7 @@ enum td_action_kind {
     TD_ACTION_FORWARD_PACKET, /* send a received packet's payload on; no SENT follows. It may come
                                  again: the buffer stays until RELEASE_BUFFER */
     TD_ACTION_REPLY,          /* to a client */
+    TD_ACTION_RELOAD,         /* read the configuration again, and reply to a client */
     TD_ACTION_CLOSE_CLIENT,   /* after its replies are sent; CLIENT_CLOSED does not follow */
     TD_ACTION_COMPUTE,        /* then COMPUTED, with its handle: at once or later */
     TD_ACTION_PREPARE_TRANSFORM, /* executions of a plan will perform such a step: make what it
@@ -113,6 +114,10 @@ struct td_action {
             const char *text;
             bool goodbye; /* the far daemon has stopped, and broke no rule */
         } drop;
+        struct {
+            uint32_t client;
+            uint64_t request; /* id, for the reply */
+        } reload;
     } u;
 };
 

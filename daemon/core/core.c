@@ -452,6 +452,25 @@ const struct td_notices td_core_notices = {
 
 /* ---- requests ---- */
 
+/* reload lets root and the user of the daemon have the configuration read again. */
+static void reload(struct td_core *core, const struct td_client *c, const struct td_request *q)
+{
+    if (core->stopping) {
+        td_reply_error(core, c->id, q->id, TD_ERR_SHUTDOWN, "the daemon is stopping");
+    } else if (c->uid != 0 && c->uid != core->options.uid) {
+        td_reply_error(
+            core, c->id, q->id, TD_ERR_PERMISSION,
+            td_core_format(core,
+                           "user %llu may not reload torusd: only root and user %llu, as "
+                           "which it runs, may",
+                           (unsigned long long)c->uid, (unsigned long long)core->options.uid));
+    } else {
+        struct td_action *a = td_core_act(core, TD_ACTION_RELOAD);
+        a->u.reload.client = c->id;
+        a->u.reload.request = q->id;
+    }
+}
+
 static void handle_request(struct td_core *core, uint32_t id, const struct td_request *q)
 {
     struct td_client *c = td_client_request(core, id, q);
@@ -490,6 +509,9 @@ static void handle_request(struct td_core *core, uint32_t id, const struct td_re
         return;
     case TD_REQUEST_END_CALLS:
         td_end_calls_request(core, c, q);
+        return;
+    case TD_REQUEST_RELOAD:
+        reload(core, c, q);
         return;
     case TD_REQUEST_HELLO:
     case TD_REQUEST_REGION:

@@ -48,7 +48,7 @@ struct driver {
     struct td_clients *clients;
     struct td_workers *workers;
     struct td_lookout lookout;
-    struct td_metrics *metrics; /* NULL: [metrics] listen is not set */
+    struct td_metrics *metrics;
     uv_timer_t watchdog, status, overdue, drain;
     bool notifies;       /* a service manager wants to hear of this daemon */
     bool watchdog_due;   /* the service manager is to hear of the next event that is handled */
@@ -66,6 +66,23 @@ static bool takes_time(enum td_action_kind kind)
 {
     return kind == TD_ACTION_REPLY || kind == TD_ACTION_COMPUTE || kind == TD_ACTION_SEND_PACKET ||
            kind == TD_ACTION_FORWARD_PACKET || kind == TD_ACTION_RETURN_SCRATCH;
+}
+
+static void send_status(struct driver *d);
+
+/* reload replies to `client` unless that is 0. */
+static void reload(struct driver *d, uint32_t client, uint64_t request)
+{
+    char text[TD_TEXT_MAX];
+    const struct td_reload_parts parts = {d->config, &d->loop, d->clients, d->metrics};
+    td_err error = td_reload(&parts, d->to_do, text);
+    if (client)
+        td_clients_reply(d->clients, client,
+                         &(struct td_reply){.kind = error ? TD_REPLY_ERROR : TD_REPLY_DONE,
+                                            .id = request,
+                                            .error = error,
+                                            .text = text});
+    send_status(d);
 }
 
 static void execute(void *driver, const struct td_action *a)
@@ -140,6 +157,9 @@ static void execute(void *driver, const struct td_action *a)
             td_peers_part(loop->peers, a->u.drop.node, a->u.drop.text);
         else
             td_peers_drop(loop->peers, a->u.drop.node, a->u.drop.text);
+        return;
+    case TD_ACTION_RELOAD:
+        reload(d, a->u.reload.client, a->u.reload.request);
         return;
     case TD_ACTION_STOPPED:
         td_loop_stop(loop);
@@ -289,8 +309,7 @@ static void on_hangup(uv_signal_t *handle, int number)
     (void)number;
     if (d->stopping)
         return;
-    td_reload(d->config, &d->loop, d->clients, d->to_do);
-    send_status(d);
+    reload(d, 0, 0);
 }
 
 static void on_watch(uv_poll_t *poll, int error, int events)
@@ -461,16 +480,16 @@ static void finish(struct driver *d)
 /* start_metrics returns false with a sentence in why. */
 static bool start_metrics(struct driver *d, char *why, size_t why_bytes)
 {
+    const struct td_config *c = d->loop.config;
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
-    if (!d->loop.config->metrics_listen[0])
-        return true;
     d->metrics = td_metrics_create(&(struct td_metrics_sources){
         .loop = &d->loop,
         .workers = d->workers,
         .clients = d->clients,
         .started_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec});
-    return d->metrics && td_metrics_listen(d->metrics, why, why_bytes);
+    return d->metrics &&
+           td_metrics_serve(d->metrics, c->metrics_listen, c->metrics_jobs, why, why_bytes);
 }
 
 static bool start_parts(struct driver *d, char *why, size_t why_bytes)
@@ -497,6 +516,9 @@ static void serve(struct driver *d)
                "insecure = yes: every host and user that can reach %s is trusted as a peer; "
                "torusctl keygen makes keys",
                config->listen);
+    char note[400];
+    if (td_security_note(&config->security, config->peers_file, note, sizeof note)[0])
+        td_log(TD_LOG_INFO, "%s", note);
     td_fft_plan_elsewhere(true);
     d->notifies = td_notify_enabled();
     td_lookout_start(&d->lookout, d->clients, d->workers);

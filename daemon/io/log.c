@@ -11,6 +11,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/text.h"
+
 enum { LINE_MAX_BYTES = 1024, ENTRY_MAX = LINE_MAX_BYTES + 512 };
 
 const struct td_log_fields td_log_no_fields = {
@@ -57,18 +59,16 @@ void td_log_level(enum td_log_level most)
     level_max = most;
 }
 
-/* add_field appends FIELD=value. A value has no newline in this form of the protocol. It returns
- * false if it does not fit. */
+/* add_field appends FIELD=value, shown as plain text: a value has no newline in this form of the
+ * protocol. It returns false if it does not fit. */
 static bool add_field(char *entry, size_t size, size_t *length, const char *field,
                       const char *value)
 {
-    int more = snprintf(entry + *length, size - *length, "%s=%s\n", field, value);
+    char plain[LINE_MAX_BYTES];
+    int more = snprintf(entry + *length, size - *length, "%s=%s\n", field,
+                        td_text_show(value, plain, sizeof plain));
     if (more < 0 || (size_t)more >= size - *length)
         return false;
-    char *end = entry + *length + more - 1;
-    for (char *at = entry + *length; at < end; at++)
-        if (*at == '\n')
-            *at = ' ';
     *length += (size_t)more;
     return true;
 }
@@ -98,20 +98,21 @@ size_t td_log_entry(char *entry, size_t size, enum td_log_level level,
 
 /* ---- lines ---- */
 
-/* put prints a line. */
+/* put prints a line as plain text. */
 static void put(enum td_log_level level, const struct td_log_fields *fields, const char *line)
 {
-    char entry[ENTRY_MAX];
+    char entry[ENTRY_MAX], plain[LINE_MAX_BYTES];
     if (level > level_max)
         return;
     size_t size = journal_fd >= 0 ? td_log_entry(entry, sizeof entry, level, fields, line) : 0;
     if (size && sendto(journal_fd, entry, size, MSG_DONTWAIT | MSG_NOSIGNAL,
                        (const struct sockaddr *)&journal, sizeof journal) >= 0)
         return;
+    td_text_show(line, plain, sizeof plain);
     if (getenv("JOURNAL_STREAM"))
-        fprintf(stderr, "<%d>%s\n", (int)level, line);
+        fprintf(stderr, "<%d>%s\n", (int)level, plain);
     else
-        fprintf(stderr, "%s: %s\n", name, line);
+        fprintf(stderr, "%s: %s\n", name, plain);
 }
 
 static void print(enum td_log_level level, const struct td_log_fields *fields, const char *format,

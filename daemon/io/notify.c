@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/text.h"
+
 /* send_now sends without blocking. sd_notify blocks if its reader does not read, which would stall
  * the daemon. A line may be lost instead. */
 static bool send_now(const char *text)
@@ -79,7 +81,8 @@ void td_notify_status(const char *text)
     td_notify_reloaded();
     if (strncmp(text, last, sizeof last - 1) == 0)
         return;
-    snprintf(line, sizeof line, "STATUS=%.*s", (int)sizeof last - 1, text);
+    strcpy(line, "STATUS=");
+    td_text_show(text, line + strlen(line), sizeof last);
     if (send_now(line)) /* on failure the next event retries */
         snprintf(last, sizeof last, "%s", text);
 }

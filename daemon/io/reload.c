@@ -3,45 +3,108 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "config/config_keys.h"
 #include "config/config_reload.h"
 #include "control/peers_reload.h"
 #include "log.h"
 #include "notify.h"
 
-/* commit takes up a configuration that is good as a whole. */
-static void commit(struct td_config *config, struct td_config *fresh, struct td_loop *loop,
-                   struct td_clients *clients, char *text)
+/* struct outcome: what a reload has done, in lists with commas. */
+struct outcome {
+    struct td_config_refusals refusals;
+    char changed[300], restart[600], note[400];
+};
+
+/* serve_metrics moves the server of metrics, or refuses the address. */
+static void serve_metrics(const struct td_reload_parts *p, const struct td_config *fresh,
+                          struct td_config_refusals *refusals)
 {
-    char changed[200], restart[600];
-    td_config_adopt(config, fresh, changed, sizeof changed, restart, sizeof restart);
-    td_log_level(config->log_level);
-    td_clients_observe(clients);
-    bool keyed = config->security.keyed && fresh->security.keyed;
-    const char *keys = keyed && td_peers_reload(loop->peers, &fresh->security) ? "the keys" : "";
-    td_log(TD_LOG_INFO, "reloaded %s: %s%s%s%s", config->file,
-           changed[0] || *keys ? "changed: " : "no changes", changed,
-           changed[0] && *keys ? ", " : "", keys);
-    if (!restart[0])
-        return;
-    td_log(TD_LOG_WARNING, "these settings of %s need a restart: %s", config->file, restart);
-    snprintf(text, TD_RELOAD_TEXT, "a restart is needed for %s", restart);
+    size_t listen = td_config_key_index(td_config_key("metrics", "listen"));
+    size_t jobs = td_config_key_index(td_config_key("metrics", "jobs"));
+    bool page = (td_config_takes(fresh, refusals, jobs) ? fresh : p->config)->metrics_jobs;
+    const char *at = (td_config_takes(fresh, refusals, listen) ? fresh : p->config)->metrics_listen;
+    char why[300];
+    if (!td_metrics_serve(p->metrics, at, page, why, sizeof why))
+        td_config_refuse(refusals, listen, why);
 }
 
-void td_reload(struct td_config *config, struct td_loop *loop, struct td_clients *clients,
-               char *text)
+/* add_text appends a part of the answer, with a separator. */
+static void add_text(char *text, size_t bytes, const char *what, const char *list)
 {
-    char why[1024] = "no memory";
-    struct td_config *fresh = calloc(1, sizeof *fresh);
-    td_notify_reloading();
+    size_t length = strlen(text);
+    if (list[0])
+        snprintf(text + length, bytes - length, "%s%s%s", length ? "; " : "", what, list);
+}
+
+static void log_outcome(const struct td_config *config, const struct outcome *o)
+{
+    td_log(TD_LOG_INFO, "reloaded %s: %s%s", config->file,
+           o->changed[0] ? "changed: " : "no changes", o->changed);
+    if (o->note[0])
+        td_log(TD_LOG_INFO, "%s", o->note);
+    if (o->restart[0])
+        td_log(TD_LOG_WARNING, "these settings of %s need a restart: %s", config->file, o->restart);
+    for (uint32_t i = 0; i < o->refusals.count && i < TD_CONFIG_REFUSALS_MAX; i++)
+        td_log(TD_LOG_ERROR, "reload refused, and the setting stays as it was: %s",
+               o->refusals.text[i]);
+}
+
+/* take_up takes up a configuration except for what is refused. */
+static void take_up(const struct td_reload_parts *p, struct td_config *fresh, struct outcome *o)
+{
+    struct td_config *config = p->config;
+    serve_metrics(p, fresh, &o->refusals);
+    td_config_adopt(config, fresh, &o->refusals, o->changed, sizeof o->changed, o->restart,
+                    sizeof o->restart);
+    td_log_level(config->log_level);
+    td_clients_observe(p->clients);
+    if (config->security.keyed && fresh->security.keyed) {
+        td_security_note(&fresh->security, config->peers_file, o->note, sizeof o->note);
+        if (td_peers_reload(p->loop->peers, &fresh->security))
+            snprintf(o->changed + strlen(o->changed), sizeof o->changed - strlen(o->changed),
+                     "%sthe keys", o->changed[0] ? ", " : "");
+    }
+    log_outcome(config, o);
+}
+
+/* answer writes what the outcome is: all of it, or what is left to do. */
+static void answer(const struct outcome *o, bool all, char *text, size_t bytes)
+{
     text[0] = '\0';
-    if (fresh && td_config_reload(config, fresh, why, sizeof why) == TD_OK) {
-        commit(config, fresh, loop, clients, text);
+    if (all)
+        add_text(text, bytes, o->changed[0] ? "changed: " : "",
+                 o->changed[0] ? o->changed : "no changes");
+    if (all)
+        add_text(text, bytes, "", o->note);
+    add_text(text, bytes, "a restart is needed for ", o->restart);
+    for (uint32_t i = 0; i < o->refusals.count && i < TD_CONFIG_REFUSALS_MAX; i++)
+        add_text(text, bytes, i ? "" : "reload refused: ", o->refusals.text[i]);
+}
+
+td_err td_reload(const struct td_reload_parts *p, char *to_do, char *text)
+{
+    struct td_config *fresh = calloc(1, sizeof *fresh);
+    struct outcome *o = calloc(1, sizeof *o);
+    char why[1024] = "no memory";
+    td_notify_reloading();
+    bool read = fresh && o &&
+                td_config_load_again(fresh, p->config, &o->refusals, why, sizeof why) == TD_OK;
+    bool good = read;
+    if (read) {
+        take_up(p, fresh, o);
+        answer(o, true, text, TD_TEXT_MAX);
+        answer(o, false, to_do, TD_RELOAD_TEXT);
+        good = o->refusals.count == 0;
         td_config_free(fresh);
     } else {
         td_log(TD_LOG_ERROR, "reload refused, all settings stay as they were: %s", why);
-        snprintf(text, TD_RELOAD_TEXT, "reload refused: %s", why);
+        snprintf(text, TD_TEXT_MAX, "reload refused, all settings stay as they were: %s", why);
+        snprintf(to_do, TD_RELOAD_TEXT, "reload refused: %s", why);
     }
     free(fresh);
+    free(o);
     td_notify_reloaded();
+    return good ? TD_OK : TD_ERR_INVALID;
 }

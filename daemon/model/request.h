@@ -32,6 +32,7 @@ enum td_request_kind {
     TD_REQUEST_SHRINK,      /* takes part in a new group of the survivors of a group */
     TD_REQUEST_PEER_REGION, /* asks for a region of another rank of a group on this node */
     TD_REQUEST_END_CALLS,   /* ends calls of other processes: of a job, or one operation */
+    TD_REQUEST_RELOAD,      /* the daemon reads its configuration again; of root and its own user */
 };
 
 /* struct td_place: bytes at an offset of a client's region. */
@@ -47,6 +48,7 @@ struct td_request {
     union {
         struct {
             const char *program; /* name of the process, for people */
+            const char *strays;  /* unknown variables of its environment (base/variables.h) */
         } hello;
         struct {
             uint32_t region;  /* the client's number for it */
@@ -119,7 +121,7 @@ struct td_request {
 enum td_reply_kind {
     TD_REPLY_ERROR = 1, /* `error` and `text`; every kind may carry them */
     TD_REPLY_WELCOME,
-    TD_REPLY_DONE, /* region, unregion, leave, operation, unplan, cancel */
+    TD_REPLY_DONE, /* region, unregion, leave, operation, unplan, cancel; reload, with a text */
     TD_REPLY_JOINED,
     TD_REPLY_PLANNED,
     TD_REPLY_STATUS,

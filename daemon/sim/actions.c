@@ -71,6 +71,7 @@ static void execute(struct td_sim *sim, uint32_t node, const struct td_action *a
             memory_release_buffer(&sim->node[node], a->u.buffer.buffer);
         return;
     case TD_ACTION_CLOSE_SEGMENT: /* simulated ranks have none */
+    case TD_ACTION_RELOAD:        /* nor does a simulated node have a file */
         return;
     case TD_ACTION_PREPARE_TRANSFORM: /* neither takes virtual time */
     case TD_ACTION_PREPARE_SCRATCH:

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/variables.h"
 #include "client.pb-c.h"
 #include "client_rows.h"
 #include "memory.h"
@@ -258,6 +259,7 @@ size_t td_wire_encode_request(const struct td_request *q, uint8_t *bytes, size_t
     switch (q->kind) {
     case TD_REQUEST_HELLO:
         m.program = td_wire_string(q->u.hello.program);
+        m.strays = td_wire_string(q->u.hello.strays);
         break;
     case TD_REQUEST_REGION:
         m.region = q->u.region.region;
@@ -328,6 +330,8 @@ size_t td_wire_encode_request(const struct td_request *q, uint8_t *bytes, size_t
     case TD_REQUEST_END_CALLS:
         put_end_calls(q, &end_calls);
         m.end_calls = &end_calls;
+        break;
+    case TD_REQUEST_RELOAD:
         break;
     }
     size_t packed =
@@ -405,12 +409,15 @@ td_err td_wire_decode_request(const uint8_t *bytes, size_t size, struct td_wire_
     ProtobufCAllocator allocator = td_wire_allocator(memory);
     Torus__Client__Request *m = torus__client__request__unpack(
         &allocator, size - TD_WIRE_HEADER_BYTES, bytes + TD_WIRE_HEADER_BYTES);
-    if (!m || type < TD_REQUEST_HELLO || type > TD_REQUEST_END_CALLS)
+    if (!m || type < TD_REQUEST_HELLO || type > TD_REQUEST_RELOAD)
         return td_wire_refuse(memory, why, TD_ERR_PROTOCOL, "malformed request of type %u", type);
     *q = (struct td_request){.kind = (enum td_request_kind)type, .id = m->id};
     switch (q->kind) {
     case TD_REQUEST_HELLO:
+        if (strlen(m->strays) >= TD_STRAYS_MAX)
+            return td_wire_refuse(memory, why, TD_ERR_PROTOCOL, "too many unknown variables");
         q->u.hello.program = m->program;
+        q->u.hello.strays = m->strays;
         break;
     case TD_REQUEST_REGION:
         q->u.region.region = m->region;
@@ -464,6 +471,8 @@ td_err td_wire_decode_request(const uint8_t *bytes, size_t size, struct td_wire_
     case TD_REQUEST_END_CALLS:
         if (!get_end_calls(m->end_calls, q))
             return td_wire_refuse(memory, why, TD_ERR_PROTOCOL, "malformed request to end calls");
+        break;
+    case TD_REQUEST_RELOAD:
         break;
     }
     return TD_OK;

@@ -264,7 +264,15 @@ class Machine:
         ip(*lines)
         for n in range(self.nodes):
             subprocess.run(["ip", "-n", f"h{n}", "-batch", "-"], check=True, text=True, input="\n".join(
-                ["link set lo up", f"address add {NETWORK}{n + 1}/24 dev net0", "link set net0 up"]) + "\n")
+                ["link set lo up", *self.addresses(n), "link set net0 up"]) + "\n")
+
+    def addresses(self, node):
+        """Returns the commands of ip that give a host its addresses."""
+        return [f"address add {NETWORK}{node + 1}/24 dev net0"]
+
+    def peers(self):
+        """Returns the settings of [peers], the same on all nodes."""
+        return {"endpoints": "".join(f"\n    tcp://{NETWORK}{n + 1}:{PORT}" for n in range(self.nodes))}
 
     def cut(self, part):
         """Parts the network: node n is in part[n], a small number. It returns when."""
@@ -319,7 +327,7 @@ class Machine:
         settings["node"] = {"coordinates": f"{node // columns},{node % columns}" if "x" in shape else node,
                             "socket": self.socket(node), "state_directory": self.path(f"d{node}")}
         settings["torus"]["shape"] = shape
-        settings["peers"] = {"endpoints": "".join(f"\n    tcp://{NETWORK}{n + 1}:{PORT}" for n in range(self.nodes))}
+        settings["peers"] = self.peers()
         settings.setdefault("security", {"insecure": "yes"})
         os.makedirs(self.path(f"d{node}"), exist_ok=True)
         with open(self.path(f"c{node}"), "w", encoding="utf-8") as f:

@@ -133,11 +133,79 @@ static void a_value_that_is_no_number_is_named(void **state)
     stop();
 }
 
+/* Without its size a rank would be a job of its own, and compute with its own data alone. */
+static void a_rank_without_a_size_is_refused(void **state)
+{
+    static const struct {
+        const char *environment, *said; /* NULL: it joins */
+    } cases[] = {
+        {"TORUS_JOB=x TORUS_RANK=1", "TORUS_RANK=1 is set, but TORUS_SIZE is not"},
+        {"TORUS_RANK=0", "TORUS_RANK=0 is set, but TORUS_SIZE is not"},
+        {"TORUS_JOB=x", "TORUS_JOB=x is set, but TORUS_SIZE is not: set TORUS_SIZE to the number"},
+        {"TORUS_JOB=x TORUS_SIZES=2", "TORUS_JOB=x is set, but TORUS_SIZE is not"},
+        {"TORUS_JOB=x SLURM_NTASKS=2 SLURM_PROCID=1", "TORUS_JOB=x is set, but TORUS_SIZE is not"},
+        {"TORUS_JOB=x TORUS_SIZE=", "TORUS_SIZE=: expected a number"},
+        {"TORUS_JOB=x TORUS_SIZE=1", NULL},
+        {"TORUS_JOB=x SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=1", NULL},
+        {"TORUS_SOCKETS=a", NULL},
+    };
+    const struct torus_join_options alone = {.size = sizeof alone, .ranks = 1};
+    (void)state;
+    start(1, "");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        torus_group *g = NULL;
+        launched(cases[i].environment);
+        torus_context *c = open_at(0);
+        assert_int_equal(torus_join(c, NULL, &g), cases[i].said ? TORUS_ERR_INVALID : TORUS_OK);
+        if (cases[i].said) {
+            assert_says(c, cases[i].said);
+            assert_int_equal(torus_join(c, &alone, &g), /* its options have the size */
+                             strstr(cases[i].environment, "RANK=1") ? TORUS_ERR_INVALID : TORUS_OK);
+        }
+        close_all(&c, 1);
+    }
+    launched("");
+    unsetenv("TORUS_SIZES");
+    unsetenv("TORUS_SOCKETS");
+    stop();
+}
+
+static char warned[2][200];
+static int warnings;
+
+static void note_warning(int code, const char *text, void *user)
+{
+    (void)user;
+    assert_int_equal(code, TORUS_OK);
+    assert_true(warnings < 2);
+    snprintf(warned[warnings++], sizeof warned[0], "%s", text);
+}
+
+static void unknown_variables_are_told_to_the_log(void **state)
+{
+    (void)state;
+    start(1, "");
+    setenv("TORUS_SIZES", "2", 1);
+    setenv("TORUS_JOBNAME", "a", 1);
+    torus_context *c = open_at(0);
+    torus_set_log(c, note_warning, NULL);
+    assert_int_equal(warnings, 2);
+    const char *of_size = strncmp(warned[0], "TORUS_SIZES", 11) == 0 ? warned[0] : warned[1];
+    assert_string_equal(of_size, "TORUS_SIZES is in the environment, but torusd has no such "
+                                 "variable: the nearest is TORUS_SIZE");
+    close_all(&c, 1);
+    unsetenv("TORUS_SIZES");
+    unsetenv("TORUS_JOBNAME");
+    stop();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(every_launcher_gives_name_rank_and_size, clean_up),
         cmocka_unit_test_teardown(the_innermost_launcher_is_used, clean_up),
+        cmocka_unit_test_teardown(a_rank_without_a_size_is_refused, clean_up),
+        cmocka_unit_test_teardown(unknown_variables_are_told_to_the_log, clean_up),
         cmocka_unit_test_teardown(a_batch_script_is_no_rank_of_its_tasks, clean_up),
         cmocka_unit_test_teardown(a_value_that_is_no_number_is_named, clean_up),
     };

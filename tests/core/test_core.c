@@ -18,6 +18,7 @@ static td_time now;
 static struct td_reply reply[8];
 static char text[8][TD_TEXT_MAX];
 static int replies[8], closed[8];
+static struct td_action reloaded; /* the last RELOAD */
 static int released_regions;
 static uint64_t made[8]; /* calls of a client */
 
@@ -35,6 +36,8 @@ static void step(const struct td_event *event)
                 replies[c]++;
             } else if (a->kind == TD_ACTION_CLOSE_CLIENT) {
                 closed[a->u.close.client]++;
+            } else if (a->kind == TD_ACTION_RELOAD) {
+                reloaded = *a;
             } else if (a->kind == TD_ACTION_RELEASE_REGION) {
                 released_regions++;
             }
@@ -73,10 +76,12 @@ static void open_client(uint32_t client)
     assert_int_equal(reply[client].kind, TD_REPLY_WELCOME);
 }
 
+static const char *job_name = "job";
+
 static void join(uint32_t client, uint32_t size, int64_t rank, int64_t timeout_ns)
 {
     struct td_request q = {.kind = TD_REQUEST_JOIN, .id = 2};
-    q.u.join.name = "job";
+    q.u.join.name = job_name;
     q.u.join.size = size;
     q.u.join.rank = rank;
     q.u.join.timeout_ns = timeout_ns;
@@ -169,6 +174,48 @@ static void join_limit_names_the_missing_ranks(void **state)
     pass(2000000000);
     assert_int_equal(reply[0].error, TD_ERR_TIMEOUT);
     assert_non_null(strstr(text[0], "ranks 0, 2-3"));
+}
+
+static void a_job_name_that_is_not_plain_text_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *said;
+    } cases[] = {
+        {"wait\x1b[31m\nforged",
+         "the job name \"wait\\u001b[31m\\u000aforged\" is not plain text: byte 5 is "
+         "the control character U+001B"},
+        {"a\xe2\x80\xae"
+         "b",
+         "byte 2 is the bidirectional control U+202E"},
+        {"a\xff", "\"a\\377\" is not plain text: byte 2, 0xFF, is not UTF-8"},
+        {"", "must have 1 to 127 bytes"},
+    };
+    open_client(0);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        job_name = cases[i].name;
+        join(0, 1, 0, -1);
+        assert_int_equal(reply[0].error, TD_ERR_INVALID);
+        assert_non_null(strstr(text[0], cases[i].said));
+    }
+    job_name = "W\xc3\xa4rme 3 <&>";
+    join(0, 1, 0, -1);
+    assert_int_equal(reply[0].kind, TD_REPLY_JOINED);
+    job_name = "job";
+}
+
+static void only_root_and_the_user_of_the_daemon_may_reload(void **state)
+{
+    (void)state;
+    open_client(0); /* user 1000; the daemon runs as root here */
+    ask(0, (struct td_request){.kind = TD_REQUEST_RELOAD, .id = 5});
+    assert_int_equal(reply[0].error, TD_ERR_PERMISSION);
+    assert_non_null(strstr(text[0], "user 1000 may not reload torusd: only root and user 0"));
+    step(&(struct td_event){.kind = TD_EVENT_CLIENT_OPENED, .u.opened = {.client = 1, .pid = 101}});
+    ask(1, (struct td_request){.kind = TD_REQUEST_HELLO, .id = 1});
+    ask(1, (struct td_request){.kind = TD_REQUEST_RELOAD, .id = 6});
+    assert_int_equal(reloaded.u.reload.client, 1);
+    assert_int_equal(reloaded.u.reload.request, 6);
 }
 
 static void rank_is_refused_when_taken_or_out_of_range(void **state)
@@ -480,6 +527,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(idle_core_wants_to_wake_for_heartbeats_only, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(join_limit_names_the_missing_ranks, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_job_name_that_is_not_plain_text_is_refused, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(only_root_and_the_user_of_the_daemon_may_reload, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(rank_is_refused_when_taken_or_out_of_range, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(death_of_a_rank_fails_the_others_by_name, setup, teardown),

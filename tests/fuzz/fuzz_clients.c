@@ -258,6 +258,7 @@ static void send(struct scene *s)
         q.u.peer_region.region = 1 + decide_below(d, REGIONS_MAX + 1);
         break;
     case TD_REQUEST_END_CALLS: /* some STATUS become one */
+    case TD_REQUEST_RELOAD:
         break;
     }
     ask(s, p, &q);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parsers of short texts: layouts, torus shapes, host lists, records of plans, quantities. The
- * first byte chooses. What a parser accepts, it accepts again in the form that the printer gives
- * it. In a layout that is accepted, each index has one owner. With its highest bit a layout is
- * drawn from the other bytes. */
+/* Parsers of short texts: layouts, torus shapes, host lists, records of plans, quantities, names.
+ * The first byte chooses. What a parser accepts, it accepts again in the form that the printer
+ * gives it. In a layout that is accepted, each index has one owner. With its highest bit a layout
+ * is drawn from the other bytes. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/arena.h"
 #include "base/quantity.h"
+#include "base/text.h"
 #include "compute/fft/fft_text.h"
 #include "decide.h"
 #include "io/config/hosts.h"
@@ -105,6 +106,18 @@ static void feed_record(const char *text)
     assert(td_fft_record_parse(&again, line));
 }
 
+/* feed_name: what is shown of a text is plain text, and is shown as it is. */
+static void feed_name(const char *text)
+{
+    char fault[TD_TEXT_FAULT_MAX], shown[TEXT_MAX], again[TEXT_MAX];
+    const char *wrong = td_text_fault(text, fault);
+    td_text_show(text, shown, sizeof shown);
+    assert(!td_text_fault(shown, fault));
+    assert(strcmp(td_text_show(shown, again, sizeof again), shown) == 0);
+    assert(wrong || strlen(text) >= sizeof shown || strcmp(text, shown) == 0);
+    assert(strlen(td_text_show(text, again, 8)) < 8);
+}
+
 static void feed_quantity(const char *text)
 {
     uint64_t value = 0;
@@ -161,7 +174,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         feed_layout(drawn, &numbers);
         return 0;
     }
-    which %= 5;
+    which %= 6;
     struct decide numbers = d;
     if (d.left > 0)
         d = (struct decide){d.at + 1, d.left - 1};
@@ -177,8 +190,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         feed_hosts(text);
     else if (which == 3)
         feed_record(text);
-    else
+    else if (which == 4)
         feed_quantity(text);
+    else
+        feed_name(text);
     free(text);
     return 0;
 }

@@ -610,6 +610,114 @@ static void nodes_at_one_place_are_refused(void **state)
     }
 }
 
+/* pair returns a configuration of two nodes. */
+static const char *pair(const char *key, const char *list)
+{
+    static char content[400];
+    snprintf(content, sizeof content,
+             "[node]\ncoordinates = 0\n[torus]\nshape = 2\n[security]\ninsecure = yes\n[peers]\n%s "
+             "= %s\n",
+             key, list);
+    return content;
+}
+
+static void an_endpoint_has_a_host_and_a_port(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *key, *list, *first; /* the first endpoint as it works out */
+    } accepted[] = {
+        {"endpoints", "tcp://[fd00:77::1]:7117 tcp://[fd00:77::2]:7117", "tcp://[fd00:77::1]:7117"},
+        {"endpoints", "tcp://[FD00:0077:0::1]:07117,ipc:///b", "tcp://[fd00:77::1]:7117"},
+        {"endpoints", "tcp://[fe80::1%eth0]:7117 tcp://[fe80::1%eth1]:7117",
+         "tcp://[fe80::1%eth0]:7117"},
+        {"endpoints", "tcp://node-1.example.org:1 tcp://10.0.0.2:65534",
+         "tcp://node-1.example.org:1"},
+        {"endpoints", "tcp://n[1-2]:7117", "tcp://n1:7117"},
+        {"endpoints", "tcp://127.0.0.1:[7001,7011]", "tcp://127.0.0.1:7001"},
+        {"hosts", "[fd00:77::1], [fd00:77::2]", "tcp://[fd00:77::1]:7117"},
+        {"hosts", "[::ffff:10.0.0.1] node_2", "tcp://[::ffff:10.0.0.1]:7117"},
+    };
+    for (size_t i = 0; i < sizeof accepted / sizeof accepted[0]; i++) {
+        good(pair(accepted[i].key, accepted[i].list), "n0");
+        assert_string_equal(config.endpoints[0], accepted[i].first);
+        td_config_free(&config);
+    }
+}
+
+static void an_endpoint_without_a_host_or_a_port_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *key, *first, *word;
+    } cases[] = {
+        {"endpoints", "tcp://10.0.0.1", "the port is missing: expected HOST:PORT"},
+        {"endpoints", "tcp://node1", "the port is missing"},
+        {"endpoints", "tcp://[fd00:77::1]", "the port is missing"},
+        {"endpoints", "tcp://fd00:77::1", "an IPv6 address needs brackets"},
+        {"endpoints", "tcp://fd00:77::1:7117", "an IPv6 address needs brackets"},
+        {"endpoints", "tcp://[fd00::1", "missing ]"},
+        {"endpoints", "tcp://[fd00:xyz::1]:7117", "the brackets have no IPv6 address"},
+        {"endpoints", "tcp://[::]x:7117", "the port must be a number"},
+        {"endpoints", "tcp://[fe80::1]:7117", "needs its zone"},
+        {"endpoints", "tcp://[fe80::1%]:7117", "the zone after % must be the name of an interface"},
+        {"endpoints", "tcp://[fe80::1%averylonginterface]:7117", "the zone after %"},
+        {"endpoints", "tcp://:7117", "the host is missing"},
+        {"endpoints", "tcp://n1:0", "1 to 65535"},
+        {"endpoints", "tcp://n1:65535", "at most 65534"},
+        {"endpoints", "tcp://n1:70000", "1 to 65535"},
+        {"endpoints", "tcp://n1:7117x", "1 to 65535"},
+        {"endpoints", "tcp://n1:7117:7117", "more than one colon"},
+        {"endpoints", "tcp://10.0.0.300:7117", "no IPv4 address"},
+        {"endpoints", "tcp://n\x1b:7117", "letters, digits, -, _ and . only"},
+        {"endpoints", "udp://n1:7117", "expected tcp://HOST:PORT or ipc:///PATH"},
+        {"hosts", "fd00:77::1", "an IPv6 address needs brackets"},
+        {"hosts", "n1:7117", "more than one colon"},
+        {"hosts", "[fd00:77::1]:7117", "the port must be a number"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char list[200];
+        snprintf(list, sizeof list, "%s %s", cases[i].first,
+                 cases[i].key[0] == 'h' ? "n9" : "tcp://n9:7117");
+        refused(pair(cases[i].key, list), "8:", cases[i].word, "");
+    }
+}
+
+static void addresses_to_listen_at_follow_the_same_rule(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *section, *listen, *word; /* NULL: accepted */
+    } cases[] = {
+        {"peers", "tcp://[::]:7117", NULL},
+        {"peers", "tcp://*:7117", NULL},
+        {"peers", "tcp://eth0:7117", NULL},
+        {"peers", "tcp://[fe80::1%eth0]:7117", NULL},
+        {"peers", "tcp://::1:7117", "needs brackets"},
+        {"peers", "tcp://*", "the port is missing"},
+        {"metrics", "[::1]:9817", NULL},
+        {"metrics", "127.0.0.1:9817", NULL},
+        {"metrics", "127.0.0.1", "the port is missing"},
+        {"metrics", "::1:9817", "needs brackets"},
+        {"metrics", "localhost:9817", "expected a numeric address"},
+        {"metrics", "[fd00:77::1]:9817", "other hosts reach this address"},
+        {"metrics", "[::]:9817", "other hosts reach this address"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char rest[200];
+        bool peers = strcmp(cases[i].section, "peers") == 0;
+        snprintf(rest, sizeof rest, peers ? "n0 n1%s\nlisten = %s" : "n0 n1\n[%s]\nlisten = %s",
+                 peers ? "" : cases[i].section, cases[i].listen);
+        const char *content = pair("hosts", rest);
+        if (cases[i].word) {
+            refused(content, "", cases[i].listen, cases[i].word);
+        } else {
+            good(content, "n0");
+            td_config_free(&config);
+        }
+    }
+}
+
 static void a_list_with_a_name_missing_is_refused_at_its_place(void **state)
 {
     (void)state;
@@ -695,6 +803,9 @@ int main(void)
         TEST(a_host_is_found_with_and_without_its_domain),
         TEST(a_host_that_may_be_two_of_the_list_needs_coordinates),
         TEST(nodes_at_one_place_are_refused),
+        TEST(an_endpoint_has_a_host_and_a_port),
+        TEST(an_endpoint_without_a_host_or_a_port_is_refused),
+        TEST(addresses_to_listen_at_follow_the_same_rule),
         TEST(a_list_with_a_name_missing_is_refused_at_its_place),
         TEST(an_ipc_path_that_a_socket_cannot_have_is_refused),
         TEST(a_missing_file_is_named),

@@ -162,11 +162,31 @@ static void malformed_files_change_nothing(void **state)
     fputs("1 zz\n", f);
     fclose(f);
     kill(daemon_pid[0], SIGHUP);
-    wait_logged(0, "all settings stay as they were: ");
+    wait_logged(0, "reload refused, and the setting stays as it was: ");
     assert_int_equal(logged(0, "/peers:4: "), 1);
     barrier_all(g, NODES);
     assert_int_equal(logged(0, "is down"), 0);
     close_all(c, NODES);
+    stop();
+}
+
+/* The list is made for a larger machine before the daemons are restarted with its shape. */
+static void lines_beyond_the_shape_wait_for_a_larger_one(void **state)
+{
+    char path[128];
+    (void)state;
+    start_with_keys(true);
+    wait_logged(0, "serving");
+    snprintf(path, sizeof path, "%s/peers", folder);
+    FILE *f = fopen(path, "a");
+    assert_non_null(f);
+    fprintf(f, "%d %s\n7 %s\n", NODES, digits[1], digits[1]);
+    fclose(f);
+    reload(0);
+    wait_count(0, "2 lines of ", 1);
+    assert_int_equal(
+        logged(0, " are of no node of the running shape: a restart with a larger shape"), 1);
+    assert_int_equal(logged(0, "reload refused"), 0);
     stop();
 }
 
@@ -338,6 +358,7 @@ int main(void)
         cmocka_unit_test_teardown(keys_are_exchanged_while_a_job_runs, clean_up),
         cmocka_unit_test_teardown(keys_are_exchanged_over_unix_sockets, clean_up),
         cmocka_unit_test_teardown(a_revoked_key_is_out_within_a_heartbeat, clean_up),
+        cmocka_unit_test_teardown(lines_beyond_the_shape_wait_for_a_larger_one, clean_up),
         cmocka_unit_test_teardown(malformed_files_change_nothing, clean_up),
         cmocka_unit_test_teardown(a_restarted_daemon_gets_in_at_once, clean_up),
         cmocka_unit_test_teardown(daemons_without_keys_say_so_and_serve, clean_up),

@@ -88,6 +88,16 @@ static void the_count_does_not_wait_for_a_line(void **state)
     assert_int_equal(tick(&rate, 2 + TD_LOG_RATE_LINES * TD_LOG_TOKEN_NS), 0);
 }
 
+static void a_line_is_plain_text(void **state)
+{
+    (void)state;
+    begin_capture();
+    td_log(TD_LOG_WARNING, "process 7 (%s) is lost", "p\x1b[31m\ntorusd: forged\xc2\x9b\xff");
+    assert_int_equal(end_capture(), 1);
+    assert_non_null(
+        strstr(text, "process 7 (p\\u001b[31m\\u000atorusd: forged\\u009b\\377) is lost\n"));
+}
+
 /* ---- the journal ---- */
 
 static const struct td_log_fields fields = {
@@ -105,8 +115,8 @@ static void an_entry_has_the_fields_of_its_line(void **state)
                                "JOB=heat\nERROR=TIMEOUT\nRANK=3\nGROUP=0\nOP=17\nNODE=2\n");
     forged.job = "a\nPRIORITY=0";
     assert_true(td_log_entry(entry, sizeof entry, TD_LOG_WARNING, &forged, "two\nlines") > 0);
-    assert_string_equal(entry, "MESSAGE=two lines\nPRIORITY=4\nSYSLOG_IDENTIFIER=test\n"
-                               "JOB=a PRIORITY=0\n");
+    assert_string_equal(entry, "MESSAGE=two\\u000alines\nPRIORITY=4\nSYSLOG_IDENTIFIER=test\n"
+                               "JOB=a\\u000aPRIORITY=0\n");
     assert_int_equal(td_log_entry(entry, 20, TD_LOG_INFO, &fields, "rank 3 is late"), 0);
 }
 
@@ -214,6 +224,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_flood_of_lines_is_counted),
         cmocka_unit_test(the_count_does_not_wait_for_a_line),
+        cmocka_unit_test(a_line_is_plain_text),
         cmocka_unit_test(an_entry_has_the_fields_of_its_line),
         cmocka_unit_test(a_journal_gets_the_fields),
         cmocka_unit_test(the_line_of_an_error_names_the_call_that_failed),

@@ -15,6 +15,7 @@
 
 #include "io/config/config.h"
 #include "io/config/config_files.h"
+#include "io/config/config_reload.h"
 
 static char folder[64], file[128], key[128], peers[128], text[1024];
 static char digits[4][TD_KEY_TEXT]; /* public keys; the first is that of the file `key` */
@@ -126,15 +127,99 @@ static void errors_of_the_list_name_file_and_line(void **state)
     refused("0,1 12ab\n", ":1: ", "64 hexadecimal digits");
     snprintf(list, sizeof list, "0,1 %s more\n", digits[0]);
     refused(list, ":1: ", "COORDINATES PUBLIC-KEY");
-    snprintf(list, sizeof list, "0,1 %s\n0,2 %s\n", digits[0], digits[1]);
+    snprintf(list, sizeof list, "0,1 %s\n0,-2 %s\n", digits[0], digits[1]);
+    refused(list, ":2: ", "no coordinates of the torus 2x2");
+    snprintf(list, sizeof list, "0,1 %s\n0,2,0 %s\n", digits[0], digits[1]);
     refused(list, ":2: ", "no coordinates of the torus 2x2");
     snprintf(list, sizeof list, "0,1 %s\n0 %s\n", digits[0], digits[1]);
     refused(list, ":2: ", "2 numbers like 0,2");
+    snprintf(list, sizeof list, "0,1 %s\n0,2 12ab\n", digits[0]);
+    refused(list, ":2: ", "64 hexadecimal digits");
     snprintf(list, sizeof list, "0,1 %s\n1,1 %s\n\n1,0 %s\n", digits[0], digits[1], digits[1]);
     refused(list, ":4: ", "same key as in line 2");
     snprintf(list, sizeof list, "0,1 %s\n1,1 %s\n1,1 %s\n1,1 %s\n", digits[0], digits[1], digits[2],
              digits[3]);
     refused(list, ":4: ", "more than 2 keys");
+}
+
+static void lines_beyond_the_shape_are_accepted_with_a_note(void **state)
+{
+    (void)state;
+    char list[512], note[300];
+    snprintf(list, sizeof list, "0,1 %s\n0,2 %s\n7,7 %s\n", digits[0], digits[1], digits[2]);
+    assert_int_equal(with_lists(list), TD_OK);
+    assert_int_equal(config.security.peers, 1);
+    assert_int_equal(config.security.beyond, 2);
+    td_security_note(&config.security, "FILE", note, sizeof note);
+    assert_string_equal(note,
+                        "2 lines of FILE are of no node of the running shape: a restart with a "
+                        "larger shape takes them up");
+    snprintf(list, sizeof list, "0,1 %s\n", digits[0]);
+    assert_int_equal(with_lists(list), TD_OK);
+    assert_string_equal(td_security_note(&config.security, "FILE", note, sizeof note), "");
+}
+
+/* reload reads the file of a running configuration again. */
+static struct td_config fresh;
+static struct td_config_refusals refusals;
+
+static td_err reload(const char *content)
+{
+    write_file(file, content);
+    td_config_free(&fresh);
+    return td_config_load_again(&fresh, &config, &refusals, text, sizeof text);
+}
+
+static void a_reload_refuses_settings_one_by_one(void **state)
+{
+    (void)state;
+    char list[256], content[1024], changed[200], restart[200];
+    static const char form[] = "[node]\ncoordinates = 0,1\n[torus]\nshape = %s\n[peers]\nhosts = "
+                               "a[0-3]\n[security]\nkey = %s\npeers = %s\n%s";
+    snprintf(list, sizeof list, "0,1 %s\n", digits[0]);
+    assert_int_equal(with_lists(list), TD_OK);
+    /* the shape does not fit the hosts; the keys are read all the same, for the running shape */
+    snprintf(content, sizeof content, form, "3x3", key, peers, "[log]\nlevel = debug\n");
+    assert_int_equal(reload(content), TD_OK);
+    assert_int_equal(refusals.count, 1);
+    assert_non_null(strstr(refusals.text[0], "hosts names 4 nodes, but the shape 3x3 has 9"));
+    assert_true(fresh.security.keyed && fresh.security.peers == 1);
+    td_config_adopt(&config, &fresh, &refusals, changed, sizeof changed, restart, sizeof restart);
+    assert_string_equal(changed, "log.level");
+    assert_string_equal(restart, "");
+    assert_int_equal(config.log_level, TD_LOG_DEBUG);
+    /* an address for everybody does not pass beside a refused permission */
+    snprintf(
+        content, sizeof content, form, "2x2", key, peers,
+        "[metrics]\nlisten = 0.0.0.0:9817\nanyone = maybe\njobs = yes\n[limits]\nclients = 7\n");
+    assert_int_equal(reload(content), TD_OK);
+    assert_int_equal(refusals.count, 1);
+    td_config_adopt(&config, &fresh, &refusals, changed, sizeof changed, restart, sizeof restart);
+    assert_string_equal(changed, "log.level, metrics.jobs");
+    assert_string_equal(restart, "limits.clients");
+    assert_string_equal(config.metrics_listen, "");
+    /* a line of no known key may be one of any setting: what no line has, stays */
+    snprintf(content, sizeof content, form, "2x2", key, peers, "[metric]\njobs = yes\n");
+    assert_int_equal(reload(content), TD_OK);
+    assert_int_equal(refusals.count, 2); /* the section, and the key in it */
+    td_config_adopt(&config, &fresh, &refusals, changed, sizeof changed, restart, sizeof restart);
+    assert_string_equal(changed, "");
+    assert_true(config.metrics_jobs);
+    /* a wrong list of peers leaves the keys, and nothing else */
+    write_file(peers, "0,1 zz\n");
+    snprintf(content, sizeof content, form, "2x2", key, peers, "[log]\nlevel = error\n");
+    assert_int_equal(reload(content), TD_OK);
+    assert_int_equal(refusals.count, 1);
+    assert_false(fresh.security.keyed);
+    td_config_adopt(&config, &fresh, &refusals, changed, sizeof changed, restart, sizeof restart);
+    assert_string_equal(changed, "log.level, metrics.jobs");
+    assert_int_equal(config.log_level, TD_LOG_ERROR);
+    assert_true(config.security.keyed);
+    assert_int_equal(unlink(file), 0);
+    assert_int_equal(td_config_load_again(&fresh, &config, &refusals, text, sizeof text),
+                     TD_ERR_INVALID);
+    assert_non_null(strstr(text, "cannot open the file"));
+    write_file(file, "");
 }
 
 static void the_own_key_must_be_in_the_list_at_the_own_place(void **state)
@@ -374,6 +459,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(keys_make_tcp_possible),
         TEST(errors_of_the_list_name_file_and_line),
+        TEST(lines_beyond_the_shape_are_accepted_with_a_note),
+        TEST(a_reload_refuses_settings_one_by_one),
         TEST(the_own_key_must_be_in_the_list_at_the_own_place),
         TEST(a_secret_that_others_can_read_is_refused),
         TEST(a_list_that_others_can_write_is_refused),

@@ -142,20 +142,39 @@ static void a_reload_takes_up_what_it_can_and_names_what_needs_a_restart(void **
     stop();
 }
 
-static void a_file_with_an_error_changes_nothing(void **state)
+static void a_setting_with_an_error_stays_and_the_others_change(void **state)
 {
     (void)state;
     start(1, "");
-    write_config(0, "[log]\nlevel = error\n[limits]\nclients = many\n");
+    write_config(0, "[log]\nlevel = loud\n[limits]\nclients = many\n[node]\nobservers = daemon\n");
     assert_int_equal(kill(daemon_pid[0], SIGHUP), 0);
     wait_line("RELOADING=1");
     wait_line("READY=1");
     wait_line("; reload refused: ");
+    assert_int_equal(logged(0, "changed: node.observers"), 1);
+    assert_int_equal(logged(0, "level = loud: expected error, warning, info or debug"), 1);
     assert_int_equal(logged(0, "clients = many: expected a whole number"), 1);
-    write_config(0, "");
+    write_config(0, "[node]\nobservers = daemon\n");
     assert_int_equal(kill(daemon_pid[0], SIGHUP), 0);
     wait_line("READY=1");
-    assert_int_equal(logged(0, "no changes"), 1); /* the level was not taken up before */
+    assert_int_equal(logged(0, "no changes"), 1); /* the level has stayed */
+    stop();
+}
+
+static void a_file_that_cannot_be_read_changes_nothing(void **state)
+{
+    char path[128];
+    (void)state;
+    start(1, "[node]\nobservers = daemon\n");
+    snprintf(path, sizeof path, "%s/c0", folder);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(kill(daemon_pid[0], SIGHUP), 0);
+    wait_line("; reload refused: ");
+    assert_int_equal(logged(0, "all settings stay as they were: "), 1);
+    write_config(0, "[node]\nobservers = daemon\n");
+    assert_int_equal(kill(daemon_pid[0], SIGHUP), 0);
+    wait_line("READY=1");
+    assert_int_equal(logged(0, "no changes"), 1);
     stop();
 }
 
@@ -222,7 +241,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(a_reload_takes_up_what_it_can_and_names_what_needs_a_restart,
                                   clean_up),
-        cmocka_unit_test_teardown(a_file_with_an_error_changes_nothing, clean_up),
+        cmocka_unit_test_teardown(a_setting_with_an_error_stays_and_the_others_change, clean_up),
+        cmocka_unit_test_teardown(a_file_that_cannot_be_read_changes_nothing, clean_up),
         cmocka_unit_test_teardown(processes_wait_at_a_socket_that_the_manager_keeps, clean_up),
         cmocka_unit_test_teardown(a_socket_at_another_path_is_refused, clean_up),
         cmocka_unit_test_teardown(the_loop_feeds_the_watchdog, clean_up),

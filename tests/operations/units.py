@@ -123,15 +123,17 @@ def a_reload_changes_what_it_can(booted):
         raise Failure("the reload has restarted the daemon")
 
 
-def a_wrong_file_fails_the_reload_and_changes_nothing(booted):
+def a_wrong_setting_fails_the_reload_and_the_others_change(booted):
     booted.systemctl("start", UNIT)
     main_pid = booted.show(UNIT, "MainPID")
-    configure(booted, "[limits]\nclients = many\n")
+    configure(booted, "[limits]\nclients = many\n[log]\nlevel = debug\n")
     if booted.systemctl("reload", UNIT, check=False).returncode == 0:
         raise Failure("systemctl reload does not fail")
+    # of torusctl reload
+    booted.wait_journal(UNIT, "changed: log.level; reload refused: ")
     booted.wait_journal(UNIT, "clients = many: expected a whole number")
-    booted.signal(UNIT, "SIGHUP")  # the daemon refuses the file, too
-    booted.wait_journal(UNIT, "reload refused")
+    booted.signal(UNIT, "SIGHUP")  # the daemon refuses the setting, too
+    booted.wait_journal(UNIT, "reload refused, and the setting stays as it was")
     booted.wait_property(UNIT, "ActiveState", "active")
     status(booted)
     if booted.show(UNIT, "MainPID") != main_pid:
@@ -288,7 +290,7 @@ def an_installation_below_home_runs(booted, prefix):
 
 CASES = (a_unit_starts_and_stops, a_killed_daemon_is_started_again, a_stopped_daemon_is_ended_by_the_watchdog,
          a_unit_that_fails_again_and_again_is_refused_until_it_is_reset, a_reload_changes_what_it_can,
-         a_wrong_file_fails_the_reload_and_changes_nothing, status_names_the_rank_that_blocks,
+         a_wrong_setting_fails_the_reload_and_the_others_change, status_names_the_rank_that_blocks,
          a_drain_completes_the_operations_in_flight,
          two_emulated_nodes_run_under_the_target, a_node_outlives_its_peer_with_names,
          a_node_outlives_its_peer_with_addresses, the_first_process_starts_the_daemon_by_its_socket,

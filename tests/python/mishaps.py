@@ -443,6 +443,14 @@ class Mishaps(unittest.TestCase):
         """, ranks=1)
         self.assertEqual(lines, ["['ResourceWarning']"])
 
+    def test_a_misspelt_variable_is_told_once(self):
+        done = subprocess.run([CTL, "emulate", "1", "--", "env", "TORUS_SIZES=2", sys.executable, "-c",
+                               "import torus; torus.Job().close(); torus.Job('again', size=1).close()"],
+                              capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stderr.count("torus: warning: TORUS_SIZES is in the environment, but torusd has no such "
+                                           "variable: the nearest is TORUS_SIZE\n"), 1, done.stderr)
+
     def test_import_compares_versions(self):
         with tempfile.TemporaryDirectory() as folder:
             source, library = os.path.join(folder, "v.c"), os.path.join(folder, "v.so")

@@ -3,11 +3,16 @@
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import time
 import unittest
+import urllib.error
+import urllib.request
+
+from ports import free_ports
 
 CTL, TORUSD, LATE = (os.path.abspath(sys.argv.pop(1)) for _ in range(3))
 DEADLINE_S = 60
@@ -69,6 +74,68 @@ class Log(unittest.TestCase):
         self.daemon(0)
         self.assertIn("congestion = none-such: this host's kernel does not offer it to torusd, whose streams have the "
                       "kernel's default: ", self.log(0))
+
+    def test_a_misspelt_variable_is_told_with_the_nearest_one(self):
+        self.daemon(0)
+        warning = "TORUS_SIZES is in the environment, but torusd has no such variable: the nearest is TORUS_SIZE"
+        done = subprocess.run([CTL, "status", "--socket", self.path("s0")], text=True, capture_output=True,
+                              env={**os.environ, "TORUS_SIZES": "2"}, timeout=DEADLINE_S)
+        self.assertEqual((done.returncode, done.stderr), (0, f"torusctl: warning: {warning}\n"))
+        self.wait(0, rf"process \d+ \(torusctl\) of user {os.getuid()}: {warning}$")
+        done = self.ctl("status")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def configure(self, lines):
+        """Gives the daemon of node 0 more lines of configuration than setUp has."""
+        with open(self.path("c0"), "w", encoding="utf-8") as config:
+            config.write(self.first + lines)
+
+    def page(self, port, path="metrics"):
+        """Returns the status of a page of the metrics; None: nothing listens there."""
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/{path}", timeout=DEADLINE_S) as answer:
+                return answer.status
+        except urllib.error.HTTPError as e:
+            return e.code
+        except OSError:
+            return None
+
+    def test_a_reload_answers_what_changed_and_what_was_refused(self):
+        self.daemon(0)
+        with open(self.path("c0"), encoding="utf-8") as config:
+            self.first = config.read()
+        port = free_ports(2)
+        listen = f"[metrics]\nlisten = 127.0.0.1:{port}\n"
+        for lines, code, said in (
+                ("", 0, "no changes"),
+                ("[log]\nlevel = debug\n[limits]\nclients = 77\n", 0,
+                 "changed: log.level; a restart is needed for limits.clients"),
+                ("[limits]\nclients = many\n", 1, "changed: log.level; reload refused: .*: clients = many: expected a whole number"),
+                (listen, 0, "changed: metrics.listen"),
+                (listen + "[log]\nlevle = debug\n", 1, "no changes; reload refused: .*: unknown key levle in .log.; the nearest "),
+                (listen + "jobs = yes\n", 0, "changed: metrics.jobs")):
+            self.configure(lines)
+            done = self.ctl("reload")
+            self.assertEqual(done.returncode, code, done)
+            self.assertRegex(done.stderr if code else done.stdout, ("^torusctl reload: " if code else "^node 0: ") + said)
+        self.assertEqual((self.page(port), self.page(port, "")), (200, 200))
+        with socket.socket() as other:  # the next port is in use: the first one goes on
+            other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            other.bind(("127.0.0.1", port + 1))
+            other.listen()
+            self.configure(f"[metrics]\nlisten = 127.0.0.1:{port + 1}\n")
+            done = self.ctl("reload")
+            self.assertEqual(done.returncode, 1)
+            self.assertRegex(done.stderr, f"changed: metrics.jobs; reload refused: cannot listen on 127.0.0.1:{port + 1} for metrics")
+            self.assertEqual((self.page(port), self.page(port, "")), (200, 404))
+        self.assertEqual(self.ctl("reload").returncode, 0)
+        self.assertEqual((self.page(port), self.page(port + 1)), (None, 200))
+        self.configure("")
+        self.assertRegex(self.ctl("reload").stdout, "changed: metrics.listen$")
+        self.assertIsNone(self.page(port + 1))
+        self.wait(0, "reload refused, and the setting stays as it was: .*clients = many")
+        os.remove(self.path("c0"))
+        self.assertRegex(self.ctl("reload").stderr, "reload refused, all settings stay as they were: .*cannot open the file")
 
     def test_a_stop_is_told_as_one(self):
         self.daemon(0)

@@ -612,6 +612,26 @@ class Operations(unittest.TestCase):
                               text=True, timeout=DEADLINE_S)
         self.assertEqual((done.returncode, done.stdout), (0, f"node 0: no operation is in flight{SCOPE}\n"))
 
+    def test_a_name_does_not_reach_a_terminal_as_it_is(self):
+        name, shown = "p\x1b[31m\nq\u202e", r"p\u001b[31m\u000aq\u202e"
+        process = subprocess.Popen([CTL, "emulate", "1", "--ranks", "2", "--", "bash", "-c", 'exec -a "$0" "$1"', name, LATE],
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.stdin.close)
+        socket = process.stdout.readline().split()[-1]
+        done = subprocess.run([CTL, "status", "--socket", socket], capture_output=True, text=True, timeout=DEADLINE_S,
+                              check=True)
+        self.assertEqual(done.stdout.count(f" {shown}\n"), 2, done.stdout)
+        self.assertNotIn("\x1b", done.stdout)
+        process.stdin.close()
+        self.assertEqual(process.wait(DEADLINE_S), 0)
+        done = subprocess.run([CTL, "emulate", "1", "--", "env", f"TORUS_JOB={name}", LATE], capture_output=True, text=True,
+                              stdin=subprocess.DEVNULL, timeout=DEADLINE_S)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(f'the job name "{shown}" is not plain text: byte 2 is the control character U+001B', done.stderr)
+
     def test_wrong_usage_and_no_daemon_are_told_apart(self):
         for options, code in ((["--what"], 2), (["--socket", "/nonexistent/socket"], 3)):
             done = subprocess.run([CTL, "ops", *options], capture_output=True, text=True,

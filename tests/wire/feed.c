@@ -59,9 +59,11 @@ static void feed_request(const uint8_t *at, size_t size)
         refused(error);
         return;
     }
-    assert_true(q.kind >= TD_REQUEST_HELLO && q.kind <= TD_REQUEST_END_CALLS);
-    if (q.kind == TD_REQUEST_HELLO)
+    assert_true(q.kind >= TD_REQUEST_HELLO && q.kind <= TD_REQUEST_RELOAD);
+    if (q.kind == TD_REQUEST_HELLO) {
         look(q.u.hello.program);
+        look(q.u.hello.strays);
+    }
     if (q.kind == TD_REQUEST_JOIN)
         look(q.u.join.name);
     if (q.kind != TD_REQUEST_OPERATION)

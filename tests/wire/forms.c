@@ -137,6 +137,7 @@ struct td_request some_request(enum td_request_kind kind)
     switch (kind) {
     case TD_REQUEST_HELLO:
         q.u.hello.program = text(64);
+        q.u.hello.strays = text(64);
         break;
     case TD_REQUEST_REGION:
         q.u.region.bytes = wide();
@@ -229,6 +230,8 @@ struct td_request some_request(enum td_request_kind kind)
                                                           .instance = draw(),
                                                           .number = wide(),
                                                           .why = text(200)};
+        break;
+    case TD_REQUEST_RELOAD:
         break;
     }
     return q;

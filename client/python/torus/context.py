@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 REGION = 1 << 20  # bytes; larger memory is a region of its own, which the daemon has to map
+_warned: Set[int] = set()  # processes whose variables were looked at
 combining = threading.local()  # `active`: the thread runs a user-defined operator
 
 
@@ -36,6 +37,21 @@ def _destroy(pointer: Any, pid: int = os.getpid(), getpid: Callable[[], int] = o
              close: Any = lib.torus_close) -> None:
     if getpid() == pid and not finalizing():
         close(pointer)
+
+
+@ffi.def_extern()
+def torus_py_warn(_code: int, text: Any, _user: Any) -> None:
+    """torus_log_function of the variables of the environment that torusd does not know."""
+    print(f"torus: warning: {errors.text(text)}", file=sys.stderr)
+
+
+def _warn(pointer: Any) -> None:
+    """Prints these warnings, once in a process."""
+    if os.getpid() in _warned:
+        return
+    _warned.add(os.getpid())
+    lib.torus_set_log(pointer, lib.torus_py_warn, ffi.NULL)
+    lib.torus_set_log(pointer, ffi.NULL, ffi.NULL)
 
 
 class Context:
@@ -62,6 +78,7 @@ class Context:
             # bound to this process: a child must not close what it has inherited
             self.pointer = ffi.gc(made[0], lambda p, pid=self.pid: _destroy(p, pid))
             self.check(code)
+            _warn(self.pointer)
 
         self.interruptible(connect)
 

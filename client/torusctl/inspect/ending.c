@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "base/text.h"
 #include "libtorus/deadline.h"
 #include "libtorus/socket.h"
 #include "libtorus/status.h"
@@ -31,7 +32,7 @@ static int64_t ask_node(struct ins_machine *m, uint32_t node,
     } while (reply.id != id);
     if (reply.kind == TD_REPLY_STATUS && reply.error == TD_OK)
         return (int64_t)reply.u.status.next;
-    snprintf(text, bytes, "%s", reply.text);
+    td_text_show(reply.text, text, bytes);
     return reply.error == TD_ERR_BUSY && tl_now_ns() < m->deadline_ns ? -2 : -1;
 }
 
@@ -39,13 +40,8 @@ static int64_t ask_node(struct ins_machine *m, uint32_t node,
  * connection. */
 static bool knows(struct ins_machine *m, char *text, size_t bytes)
 {
-    static struct td_reply reply;
     unsigned minor = 0;
-    uint64_t id = 0;
-    int error = tl_status_ask(m->c, torus_node(m->c), TD_STATUS_NODE, 0, &id);
-    do
-        error = error == TORUS_OK ? tl_next(m->c, m->deadline_ns, &reply, &minor) : error;
-    while (error == TORUS_OK && reply.id != id);
+    int error = tl_minor(m->c, m->deadline_ns, &minor);
     if (error != TORUS_OK)
         snprintf(text, bytes, "the daemon of this node does not answer");
     else if (minor < MINOR_ENDS)

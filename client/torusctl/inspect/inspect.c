@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "libtorus/status.h"
 
 enum { DAY_S = 86400 };
@@ -13,11 +14,8 @@ static const json_int_t SECOND_NS = 1000000000;
 
 json_t *ins_text(const char *text)
 {
-    char plain[TD_TEXT_MAX] = "";
-    json_t *j = json_string(text ? text : "");
-    for (size_t i = 0; !j && text && text[i] && i + 1 < sizeof plain; i++)
-        plain[i] = text[i] >= ' ' && text[i] < 127 ? text[i] : '?';
-    return j ? j : json_string(plain);
+    char plain[2 * TD_TEXT_MAX];
+    return json_string(td_text_show(text ? text : "", plain, sizeof plain));
 }
 
 json_t *ins_ranks(const struct td_bitmap *set, uint32_t size, bool value)
@@ -109,10 +107,11 @@ json_t *ins_host(const json_t *peers, json_int_t node)
     char host[INS_HOST_BYTES] = "";
     const json_t *peer = ins_find(peers, "node", node);
     const char *endpoint = ins_string(peer ? peer : json_array_get(peers, 0), "endpoint");
-    const char *colon = strrchr(endpoint, ':');
-    if (strncmp(endpoint, "tcp://", 6) == 0 && colon > endpoint + 6) {
+    bool bracketed = strncmp(endpoint, "tcp://[", 7) == 0; /* an address of IPv6 */
+    const char *from = endpoint + 6 + bracketed, *end = strrchr(endpoint, bracketed ? ']' : ':');
+    if (strncmp(endpoint, "tcp://", 6) == 0 && end > from) {
         if (peer)
-            snprintf(host, sizeof host, "%.*s", (int)(colon - endpoint - 6), endpoint + 6);
+            snprintf(host, sizeof host, "%.*s", (int)(end - from), from);
         else if (gethostname(host, sizeof host - 1) != 0)
             host[0] = '\0';
     }

@@ -17,7 +17,8 @@
  * makes them; NULL on an error, which torus_last_error has. */
 json_t *ins_rows(torus_context *c, uint32_t section,
                  json_t *(*row_json)(const struct td_status_row *row));
-/* ins_text returns a JSON string; names of jobs and programs need not be valid UTF-8. */
+/* ins_text returns a text of a daemon as a JSON string, shown as plain text (base/text.h): rows
+ * become text for people and JSON through it. */
 json_t *ins_text(const char *text);
 /* ins_ranks returns the list of the ranks of a group of `size` whose bit in a set is `value`. */
 json_t *ins_ranks(const struct td_bitmap *set, uint32_t size, bool value);

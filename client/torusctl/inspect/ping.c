@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/text.h"
 #include "inspect.h"
 #include "libtorus/deadline.h"
 #include "libtorus/socket.h"
@@ -46,7 +47,7 @@ static int probe(torus_context *c, struct probes *p, double timeout_s, struct td
         } while (reply->id != id); /* the answer to an earlier question, which is late */
         if (reply->kind == TD_REPLY_STATUS && reply->error == TD_OK)
             return TORUS_OK;
-        snprintf(p->why, sizeof p->why, "%s", reply->text);
+        td_text_show(reply->text, p->why, sizeof p->why);
         if (reply->error != TD_ERR_BUSY || tl_now_ns() >= until)
             return TORUS_PENDING;
         nap(AGAIN_MS); /* the connection comes up */

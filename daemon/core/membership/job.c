@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "core/net/link.h"
 #include "endings.h"
 #include "epoch.h"
@@ -100,6 +101,7 @@ static const char *check_join(struct td_core *core, const struct td_client *clie
                               const struct td_request *q, td_err *error)
 {
     const char *name = q->u.join.name;
+    char fault[TD_TEXT_FAULT_MAX], shown[2 * TD_NAME_MAX];
     *error = TD_ERR_INVALID;
     if (core->stopping) {
         *error = TD_ERR_SHUTDOWN;
@@ -107,6 +109,11 @@ static const char *check_join(struct td_core *core, const struct td_client *clie
     }
     if (!name || !name[0] || strlen(name) >= TD_NAME_MAX)
         return "a job name must have 1 to 127 bytes";
+    if (td_text_fault(name, fault))
+        return td_core_format(core,
+                              "the job name \"%s\" is not plain text: %s; a name is UTF-8 without "
+                              "control characters",
+                              td_text_show(name, shown, sizeof shown), fault);
     if (q->u.join.size == 0 || q->u.join.size > TD_JOB_RANKS_MAX)
         return td_core_format(core, "a job can have 1 to %d ranks, not %u", TD_JOB_RANKS_MAX,
                               q->u.join.size);

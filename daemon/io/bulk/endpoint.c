@@ -4,11 +4,12 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+#include "io/config/address.h"
 
 #ifndef TCP_RTO_MAX_MS
 #define TCP_RTO_MAX_MS 44 /* since Linux 6.15 */
@@ -22,25 +23,11 @@ enum {
     LEAST_MTU = 576, /* Linux tells less for a moment after an interface was down */
 };
 
-/* parse_tcp reads tcp://ADDRESS:PORT. The address is numeric, in brackets if it has colons. */
-static bool parse_tcp(const char *endpoint, struct sockaddr_storage *address)
+/* read_tcp reads tcp://HOST:PORT. */
+static bool read_tcp(const char *endpoint, struct td_address *address)
 {
-    char host[128];
-    const char *from = endpoint + strlen("tcp://"), *colon = strrchr(endpoint, ':');
-    if (strncmp(endpoint, "tcp://", strlen("tcp://")) != 0 || colon < from)
-        return false;
-    size_t length = (size_t)(colon - from);
-    if (length >= 2 && from[0] == '[' && from[length - 1] == ']') {
-        from++;
-        length -= 2;
-    }
-    if (length >= sizeof host)
-        return false;
-    memcpy(host, from, length);
-    host[length] = '\0';
-    int port = (int)strtol(colon + 1, NULL, 10);
-    return uv_ip4_addr(host, port, (struct sockaddr_in *)address) == 0 ||
-           uv_ip6_addr(host, port, (struct sockaddr_in6 *)address) == 0;
+    return strncmp(endpoint, "tcp://", strlen("tcp://")) == 0 &&
+           !td_address_read(endpoint + strlen("tcp://"), address);
 }
 
 const char *td_endpoint_path(const char *endpoint)
@@ -50,16 +37,17 @@ const char *td_endpoint_path(const char *endpoint)
 
 bool td_endpoint_has_name(const char *endpoint)
 {
-    struct sockaddr_storage address;
-    return strncmp(endpoint, "tcp://", strlen("tcp://")) == 0 && !parse_tcp(endpoint, &address);
+    struct td_address address;
+    return read_tcp(endpoint, &address) && address.family == AF_UNSPEC;
 }
 
 int td_endpoint_open(uv_loop_t *uv, const char *endpoint, union td_stream *s,
                      struct sockaddr_storage *address)
 {
+    struct td_address at;
     if (td_endpoint_path(endpoint))
         return uv_pipe_init(uv, &s->pipe, 0);
-    if (!parse_tcp(endpoint, address))
+    if (!read_tcp(endpoint, &at) || td_address_socket(&at, address) == 0)
         return UV_EINVAL;
     return uv_tcp_init_ex(uv, &s->tcp, address->ss_family);
 }
@@ -132,20 +120,21 @@ void td_endpoint_probe(union td_stream *s)
 
 int td_endpoint_listen(const char *endpoint)
 {
+    struct td_address at;
     struct sockaddr_storage tcp = {0};
     struct sockaddr_un local = {.sun_family = AF_UNIX};
     const char *path = td_endpoint_path(endpoint);
-    struct sockaddr *address = path ? (struct sockaddr *)&local : (struct sockaddr *)&tcp;
+    const struct sockaddr *address = path ? (struct sockaddr *)&local : (struct sockaddr *)&tcp;
+    socklen_t size = path                      ? (socklen_t)sizeof local
+                     : read_tcp(endpoint, &at) ? td_address_socket(&at, &tcp)
+                                               : 0;
     int one = 1;
-    if (path ? strlen(path) >= sizeof local.sun_path : !parse_tcp(endpoint, &tcp)) {
+    if (size == 0 || (path && strlen(path) >= sizeof local.sun_path)) {
         errno = EINVAL;
         return -1;
     }
     if (path)
         memcpy(local.sun_path, path, strlen(path));
-    socklen_t size = path                        ? (socklen_t)sizeof local
-                     : tcp.ss_family == AF_INET6 ? (socklen_t)sizeof(struct sockaddr_in6)
-                                                 : (socklen_t)sizeof(struct sockaddr_in);
     int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return -1;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* endpoint: the sockets of streams: tcp://ADDRESS:PORT with a numeric address, or ipc://PATH. */
+/* endpoint: the sockets of streams: tcp://ADDRESS:PORT with a numeric address (io/config/address),
+ * or ipc://PATH. */
 #ifndef TD_IO_BULK_ENDPOINT_H
 #define TD_IO_BULK_ENDPOINT_H
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/allowance.h"
+#include "base/variables.h"
 #include "closer.h"
 #include "denials.h"
 #include "events.h"
@@ -76,7 +77,7 @@ struct td_clients {
     struct td_observers observers;
     uv_timer_t sweep; /* runs while a connection is closing */
     size_t waiting_bytes;
-    struct td_log_rate unread_log, accept_log, expelled_log, unwatched_log;
+    struct td_log_rate unread_log, accept_log, expelled_log, unwatched_log, strays_log;
     struct td_events events;
     struct connection *first_boxed;
     bool listens;     /* the loop does not sleep: it looks for letters */
@@ -222,9 +223,20 @@ static void note_kind(struct td_loop *loop, const struct td_request *q)
         [TD_REQUEST_SHRINK] = "request: shrink",
         [TD_REQUEST_PEER_REGION] = "request: region of a peer",
         [TD_REQUEST_END_CALLS] = "request: end of calls",
+        [TD_REQUEST_RELOAD] = "request: reload",
     };
     if (q->kind != TD_REQUEST_OPERATION || td_call_plans(q->u.operation.call.kind))
         td_busy_may_last(&loop->busy, names[q->kind]);
+}
+
+/* note_strays logs variables of a process that its library does not know. */
+static void note_strays(struct connection *x, const struct td_request *hello)
+{
+    char text[TD_STRAY_TEXT_MAX];
+    for (const char *at = hello->u.hello.strays; at && td_variables_warning(&at, text);)
+        td_log_rated(&x->clients->strays_log, td_loop_now(), TD_LOG_WARNING,
+                     "process %d (%s) of user %llu: %s", x->pid, hello->u.hello.program,
+                     (unsigned long long)x->uid, text);
 }
 
 static void handle_datagram(struct connection *x, const uint8_t *bytes, size_t size, int fd,
@@ -246,6 +258,8 @@ static void handle_datagram(struct connection *x, const uint8_t *bytes, size_t s
     }
     if (error == TD_OK && q.kind == TD_REQUEST_REGION)
         map_region(x, &q, fd, cut);
+    if (error == TD_OK && q.kind == TD_REQUEST_HELLO)
+        note_strays(x, &q);
     td_loop_feed(c->loop, &e);
 }
 

@@ -1,24 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "address.h"
 #include "compute/fft/fft.h"
 #include "config_checks.h"
 #include "config_text.h"
 
-td_err td_config_load(struct td_config *config, const char *file, const char *host, char *text,
-                      size_t text_bytes)
+static void set_defaults(struct td_config *config, const char *file, const char *host)
 {
-    struct td_config_reader *r = calloc(1, sizeof *r);
     memset(config, 0, sizeof *config);
-    if (!r) {
-        snprintf(text, text_bytes, "%s: no memory", file);
-        return TD_ERR_NO_MEMORY;
-    }
     config->file = file;
     config->host = host;
     td_settings_default(&config->settings);
@@ -33,15 +27,31 @@ td_err td_config_load(struct td_config *config, const char *file, const char *ho
     strcpy(config->state_directory, "/var/lib/torusd");
     strcpy(config->observers, "torus");
     config->segments = true;
-    *r = (struct td_config_reader){.config = config, .text = text, .text_bytes = text_bytes};
-    bool good = td_config_read(r, file) && td_config_read_drop_ins(r, file);
+}
+
+/* load reads the files of a configuration that has its defaults. */
+static td_err load(struct td_config *config, const struct td_config *running,
+                   struct td_config_refusals *refusals, char *text, size_t text_bytes)
+{
+    struct td_config_reader *r = calloc(1, sizeof *r);
+    if (!r) {
+        snprintf(text, text_bytes, "%s: no memory", config->file);
+        return TD_ERR_NO_MEMORY;
+    }
+    *r = (struct td_config_reader){.config = config,
+                                   .text = text,
+                                   .text_bytes = text_bytes,
+                                   .running = running,
+                                   .refusals = refusals,
+                                   .key = TD_CONFIG_KEYS_MAX};
+    bool good = td_config_read(r, config->file) && td_config_read_drop_ins(r, config->file);
     if (!config->express) /* by ZeroMQ longer messages take more time than packets do */
         config->settings.carry_bytes = 4096;
     if (good) {
-        r->file = file;
+        r->file = config->file;
         r->line = r->line ? r->line : 1;
         r->column = 1;
-        good = td_config_check(r, host);
+        good = td_config_check(r);
     }
     for (size_t i = 0; i < TD_CONFIG_KEYS_MAX; i++)
         free(r->value[i]);
@@ -49,6 +59,32 @@ td_err td_config_load(struct td_config *config, const char *file, const char *ho
     if (!good)
         td_config_free(config);
     return good ? TD_OK : TD_ERR_INVALID;
+}
+
+td_err td_config_load(struct td_config *config, const char *file, const char *host, char *text,
+                      size_t text_bytes)
+{
+    set_defaults(config, file, host);
+    return load(config, NULL, NULL, text, text_bytes);
+}
+
+td_err td_config_load_again(struct td_config *fresh, const struct td_config *running,
+                            struct td_config_refusals *refusals, char *text, size_t text_bytes)
+{
+    memset(refusals, 0, sizeof *refusals);
+    set_defaults(fresh, running->file, running->host);
+    return load(fresh, running, refusals, text, text_bytes);
+}
+
+void td_config_refuse(struct td_config_refusals *refusals, size_t key, const char *sentence)
+{
+    if (key < TD_CONFIG_KEYS_MAX)
+        refusals->key[key] = true;
+    else
+        refusals->incomplete = true;
+    if (refusals->count < TD_CONFIG_REFUSALS_MAX)
+        snprintf(refusals->text[refusals->count], TD_CONFIG_REFUSAL_MAX, "%s", sentence);
+    refusals->count++;
 }
 
 void td_config_default(const char *executable, char *path, size_t bytes)
@@ -95,17 +131,20 @@ bool td_config_is_open(const struct td_config *config)
     return open;
 }
 
-bool td_config_bulk(const char *endpoint, char *bulk, size_t bytes)
+const char *td_config_bulk(const char *endpoint, char *bulk, size_t bytes)
 {
+    struct td_address address;
     if (strncmp(endpoint, "ipc:///", 7) == 0 && endpoint[7])
-        return (size_t)snprintf(bulk, bytes, "%s.bulk", endpoint) < bytes;
-    const char *colon = strrchr(endpoint, ':');
-    if (strncmp(endpoint, "tcp://", 6) != 0 || !colon || colon < endpoint + 7)
-        return false;
-    char *end = NULL;
-    unsigned long port = strtoul(colon + 1, &end, 10);
-    if (!isdigit((unsigned char)colon[1]) || *end || port == 0 || port >= 65535)
-        return false;
-    return (size_t)snprintf(bulk, bytes, "%.*s:%lu", (int)(colon - endpoint), endpoint, port + 1) <
-           bytes;
+        return (size_t)snprintf(bulk, bytes, "%s.bulk", endpoint) < bytes ? NULL
+                                                                          : "the path is too long";
+    if (!is_tcp(endpoint))
+        return "expected tcp://HOST:PORT or ipc:///PATH";
+    const char *wrong = td_address_read(endpoint + strlen("tcp://"), &address);
+    if (wrong)
+        return wrong;
+    if (++address.port == 0)
+        return "the port must be at most 65534: bulk data uses the next port";
+    strcpy(bulk, "tcp://");
+    td_address_print(&address, bulk + strlen("tcp://"), bytes - strlen("tcp://"));
+    return NULL;
 }

@@ -41,11 +41,29 @@ struct td_config {
     uint64_t set; /* a bit for each key (config_keys.h) that the files set */
 };
 
+enum { TD_CONFIG_KEYS_MAX = 64, TD_CONFIG_REFUSALS_MAX = 8, TD_CONFIG_REFUSAL_MAX = 512 };
+
+/* struct td_config_refusals: the settings that a reload refuses, by their index (config_keys.h):
+ * they stay as they are. It has the sentences of the first ones. */
+struct td_config_refusals {
+    bool key[TD_CONFIG_KEYS_MAX];
+    bool incomplete; /* a line is of no known key: settings that no line has stay, too */
+    uint32_t count;
+    char text[TD_CONFIG_REFUSALS_MAX][TD_CONFIG_REFUSAL_MAX];
+};
+
 /* td_config_load reads FILE and FILE.d/ *.conf. `host` is this machine's name, which determines the
  * node's place in a host list. Both must live as long as the configuration. On TD_ERR_INVALID *text
  * (of text_bytes) is a sentence. */
 td_err td_config_load(struct td_config *config, const char *file, const char *host, char *text,
                       size_t text_bytes);
+/* td_config_load_again reads the files of a running configuration again, into `fresh`. Keys in them
+ * must fit the shape and the node of `running`. An error refuses the settings that it is about. On
+ * TD_ERR_INVALID a file cannot be read: *text is a sentence, and there is nothing to free. */
+td_err td_config_load_again(struct td_config *fresh, const struct td_config *running,
+                            struct td_config_refusals *refusals, char *text, size_t text_bytes);
+/* td_config_refuse adds a refusal of a setting; TD_CONFIG_KEYS_MAX: of no known one. */
+void td_config_refuse(struct td_config_refusals *refusals, size_t key, const char *sentence);
 /* td_config_default writes the path of the configuration of this executable: in its prefix if it is
  * installed under one, else in the prefix of the build. */
 void td_config_default(const char *executable, char *path, size_t bytes);
@@ -54,7 +72,7 @@ void td_config_free(struct td_config *config);
  * reaches its ports is trusted. */
 bool td_config_is_open(const struct td_config *config);
 /* td_config_bulk writes the bulk endpoint of a control endpoint: port + 1, or the path with
- * ".bulk". It returns false if the endpoint is malformed. */
-bool td_config_bulk(const char *endpoint, char *bulk, size_t bytes);
+ * ".bulk". It returns NULL, or a sentence on what is wrong with the endpoint. */
+const char *td_config_bulk(const char *endpoint, char *bulk, size_t bytes);
 
 #endif

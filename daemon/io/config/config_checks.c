@@ -21,9 +21,13 @@ struct host_list {
     bool endpoints;
 };
 
+/* add_endpoint adds the endpoint of a name of the list. Endpoints of one host and port are equal:
+ * an address has its shortest form. */
 static bool add_endpoint(void *user, const char *name)
 {
+    static const char tcp[] = "tcp://";
     struct host_list *list = user;
+    struct td_address address;
     char endpoint[512];
     if (list->count >= TD_NODES_MAX)
         return false;
@@ -31,6 +35,9 @@ static bool add_endpoint(void *user, const char *name)
         snprintf(endpoint, sizeof endpoint, "%s", name);
     else
         snprintf(endpoint, sizeof endpoint, "tcp://%s:%s", name, list->port);
+    if (strncmp(endpoint, tcp, strlen(tcp)) == 0 &&
+        !td_address_read(endpoint + strlen(tcp), &address))
+        td_address_print(&address, endpoint + strlen(tcp), sizeof endpoint - strlen(tcp));
     if (!list->endpoints && strcmp(name, list->host) == 0)
         list->exact = list->count;
     else if (!list->endpoints && td_hosts_similar(name, list->host))
@@ -39,11 +46,12 @@ static bool add_endpoint(void *user, const char *name)
     return true;
 }
 
-/* at sets the place of the error to a key. */
+/* at sets the place of the error to a key, which is the one at hand. */
 static void at(struct td_config_reader *r, const char *section, const char *name)
 {
     size_t i = td_config_key_index(td_config_key(section, name));
     r->column = 1;
+    r->key = i;
     if (r->seen_line[i]) {
         r->line = r->seen_line[i];
         r->file = r->seen_file[i];
@@ -121,13 +129,56 @@ static bool set_listen(struct td_config_reader *r, bool by_hosts, const char *po
     else
         snprintf(c->listen, sizeof c->listen, "%s", c->endpoints[c->node]);
     at(r, "peers", listen ? "listen" : by_hosts ? "hosts" : "endpoints");
-    if (!td_config_bulk(c->listen, bulk, sizeof bulk))
-        return td_config_fail(r, "listen = %s: expected tcp://address:port or ipc:///path",
-                              c->listen);
+    const char *wrong = td_config_bulk(c->listen, bulk, sizeof bulk);
+    if (wrong)
+        return td_config_fail(r, "listen = %s: %s", c->listen, wrong);
     if (strncmp(bulk, "ipc://", 6) == 0 && strlen(bulk) - 6 > 107)
         return td_config_fail(r, "listen = %s: the path, with .bulk, is longer than 107 characters",
                               c->listen);
     return true;
+}
+
+/* ---- parts ---- */
+
+/* enum part: settings that are checked together. In a reload an error in one part leaves the others
+ * alone. */
+enum part { MACHINE, KEYS, METRICS, SETTINGS, PARTS };
+
+/* part_of returns the part of a key, or PARTS: it is not checked with others. */
+static enum part part_of(const struct td_config_key *k)
+{
+    static const struct {
+        const char *section, *name; /* NULL: all keys of the section */
+        enum part part;
+    } rows[] = {{"peers", NULL, MACHINE},       {"node", "coordinates", MACHINE},
+                {"torus", "shape", MACHINE},    {"security", "key", KEYS},
+                {"security", "peers", KEYS},    {"security", "insecure", KEYS},
+                {"metrics", "listen", METRICS}, {"metrics", "anyone", METRICS},
+                {"torus", NULL, SETTINGS},      {"alltoall", NULL, SETTINGS},
+                {"network", NULL, SETTINGS},    {"limits", NULL, SETTINGS},
+                {"trace", NULL, SETTINGS}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (strcmp(k->section, rows[i].section) == 0 &&
+            (!rows[i].name || strcmp(k->name, rows[i].name) == 0))
+            return rows[i].part;
+    return PARTS;
+}
+
+/* is_refused returns true if a reload has refused a key of a part. */
+static bool is_refused(const struct td_config_reader *r, enum part part)
+{
+    const struct td_config_key *k = NULL;
+    for (size_t i = 0; r->refusals && (k = td_config_key_at(i)) != NULL; i++)
+        if (r->refusals->key[i] && part_of(k) == part)
+            return true;
+    return false;
+}
+
+static void refuse_part(struct td_config_reader *r, enum part part)
+{
+    const struct td_config_key *k = NULL;
+    for (size_t i = 0; (k = td_config_key_at(i)) != NULL; i++)
+        r->refusals->key[i] = r->refusals->key[i] || part_of(k) == part;
 }
 
 /* check_security loads the keys. Without keys it refuses TCP, loopback included: every user of this
@@ -135,6 +186,7 @@ static bool set_listen(struct td_config_reader *r, bool by_hosts, const char *po
 static bool check_security(struct td_config_reader *r)
 {
     struct td_config *c = r->config;
+    const struct td_config *place = r->running ? r->running : c;
     char text[600];
     bool key = c->key_file[0], peers = c->peers_file[0];
     if (key != peers) {
@@ -146,13 +198,14 @@ static bool check_security(struct td_config_reader *r)
         at(r, "security", "insecure");
         return td_config_fail(r, "insecure = yes turns the keys off: remove it, or key and peers");
     }
-    if (key && !td_security_load(&c->security, c->key_file, c->peers_file, &c->topology, c->node,
-                                 text, sizeof text)) {
+    if (key && !td_security_load(&c->security, c->key_file, c->peers_file, &place->topology,
+                                 place->node, text, sizeof text)) {
         at(r, "security", "key");
         return td_config_fail(r, "%s", text);
     }
-    if (c->insecure || !td_config_is_open(c))
+    if (c->insecure || is_refused(r, MACHINE) || !td_config_is_open(c))
         return true;
+    at(r, "security", "key");
     return td_config_fail(
         r,
         "daemons on tcp:// need keys, on tcp://127.* too: run torusctl keygen and set key and "
@@ -214,14 +267,14 @@ static bool check_places(struct td_config_reader *r, const char *key)
     struct td_config *c = r->config;
     struct place *place = calloc(2 * (size_t)c->topology.nodes, sizeof *place);
     bool good = place || td_config_fail(r, "no memory to check the endpoints");
-    for (uint32_t n = 0; place && n < c->topology.nodes; n++) {
+    for (uint32_t n = 0; good && n < c->topology.nodes; n++) {
         struct place *control = &place[2 * n], *bulk = control + 1;
         *control = (struct place){.node = n};
         *bulk = (struct place){.node = n, .bulk = true};
         snprintf(control->at, sizeof control->at, "%s", c->endpoints[n]);
-        if (!td_config_bulk(c->endpoints[n], bulk->at, sizeof bulk->at))
-            good = td_config_fail(r, "%s: %s: expected tcp://address:port or ipc:///path", key,
-                                  c->endpoints[n]);
+        const char *wrong = td_config_bulk(c->endpoints[n], bulk->at, sizeof bulk->at);
+        if (wrong)
+            good = td_config_fail(r, "%s: %s: %s", key, c->endpoints[n], wrong);
     }
     good = good && check_distinct(r, key, place, 2 * c->topology.nodes);
     free(place);
@@ -273,7 +326,7 @@ static bool check_metrics(struct td_config_reader *r)
     const struct td_config *c = r->config;
     struct td_address address;
     if (!c->metrics_listen[0] || c->metrics_anyone ||
-        !td_address_parse(c->metrics_listen, &address) || address.is_loopback)
+        td_address_read(c->metrics_listen, &address) || td_address_is_loopback(&address))
         return true;
     at(r, "metrics", "listen");
     return td_config_fail(r,
@@ -283,9 +336,11 @@ static bool check_metrics(struct td_config_reader *r)
                           c->metrics_listen);
 }
 
-bool td_config_check(struct td_config_reader *r, const char *host)
+/* check_machine finds the endpoints of all nodes, and which node this is. */
+static bool check_machine(struct td_config_reader *r)
 {
     struct td_config *c = r->config;
+    const char *host = c->host;
     const char *hosts = text_of(r, "peers", "hosts"), *endpoints = text_of(r, "peers", "endpoints");
     const char *port = text_of(r, "peers", "port") ? text_of(r, "peers", "port") : "7117";
     struct host_list list = {.reader = r,
@@ -324,6 +379,23 @@ bool td_config_check(struct td_config_reader *r, const char *host)
         }
     }
     return check_places(r, endpoints ? "endpoints" : "hosts") && set_node(r, &list) &&
-           set_listen(r, hosts != NULL, port) && set_absent(r) && check_security(r) &&
-           check_metrics(r) && check_settings(r);
+           set_listen(r, hosts != NULL, port) && set_absent(r);
+}
+
+bool td_config_check(struct td_config_reader *r)
+{
+    static bool (*const check[PARTS])(struct td_config_reader *) = {
+        [MACHINE] = check_machine,
+        [KEYS] = check_security,
+        [METRICS] = check_metrics,
+        [SETTINGS] = check_settings,
+    };
+    for (enum part part = 0; part < PARTS; part++) {
+        bool good = !is_refused(r, part) && check[part](r);
+        if (r->failed)
+            return false;
+        if (!good && part != SETTINGS) /* of these none depends on another one */
+            refuse_part(r, part);
+    }
+    return true;
 }

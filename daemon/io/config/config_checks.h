@@ -5,8 +5,8 @@
 
 #include "config_reader.h"
 
-/* td_config_check completes the configuration of the machine named `host`. It returns false after
- * an error. */
-bool td_config_check(struct td_config_reader *reader, const char *host);
+/* td_config_check completes the configuration of its host. It returns false after an error. A
+ * reload refuses the settings that an error is about, and goes on. */
+bool td_config_check(struct td_config_reader *reader);
 
 #endif

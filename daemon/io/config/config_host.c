@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config_host.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -11,6 +10,8 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "address.h"
 
 #define MADE_BY_UNIT "/run/torusd"
 
@@ -33,44 +34,41 @@ static bool has_directory(const char *key, const char *path, char *text, size_t 
     return false;
 }
 
-/* has_address returns true if a socket can be bound to the address `begin` of a value of listen: a
- * numeric address, or as ZeroMQ has it * or the name of an interface. */
-static bool has_address(const char *endpoint, const char *begin, char *text, size_t text_bytes)
+/* has_address returns true if a socket can be bound to HOST:PORT of a value of listen: a numeric
+ * address, or as ZeroMQ has it * or the name of an interface. */
+static bool has_address(const char *listen, const char *text, char *why, size_t why_bytes)
 {
-    char address[256];
-    struct sockaddr_in v4 = {.sin_family = AF_INET};
-    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6};
-    const char *colon = strrchr(begin, ':');
-    size_t length = colon ? (size_t)(colon - begin) : strlen(begin);
-    if (length >= 2 && begin[0] == '[' && begin[length - 1] == ']') {
-        begin++;
-        length -= 2;
-    }
-    snprintf(address, sizeof address, "%.*s", (int)length, begin);
-    bool is_v4 = inet_pton(AF_INET, address, &v4.sin_addr) == 1;
-    bool is_v6 = !is_v4 && inet_pton(AF_INET6, address, &v6.sin6_addr) == 1;
-    if (!is_v4 && !is_v6) {
-        if (strcmp(address, "*") == 0 || if_nametoindex(address) != 0)
+    struct td_address address;
+    struct sockaddr_storage at;
+    if (td_address_read(text, &address))
+        return true; /* the configuration is checked: it cannot be */
+    if (address.family == AF_UNSPEC) {
+        if (strcmp(address.host, "*") == 0 || if_nametoindex(address.host) != 0)
             return true;
         snprintf(
-            text, text_bytes,
+            why, why_bytes,
             "listen = %s: %s is neither an address nor an interface of this host: set listen = "
-            "tcp://*%s in [peers]",
-            endpoint, address, colon ? colon : ":PORT");
+            "tcp://*:%u in [peers]",
+            listen, address.host, address.port);
         return false;
     }
-    int fd = socket(is_v4 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    address.port = 0;
+    socklen_t bytes = td_address_socket(&address, &at);
+    if (bytes == 0) {
+        snprintf(why, why_bytes, "listen = %s: this host has no interface %s (see ip link)", listen,
+                 strchr(address.host, '%') + 1);
+        return false;
+    }
+    int fd = socket(address.family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return true;
-    int failed = is_v4 ? bind(fd, (struct sockaddr *)&v4, sizeof v4)
-                       : bind(fd, (struct sockaddr *)&v6, sizeof v6);
-    bool foreign = failed && errno == EADDRNOTAVAIL;
+    bool foreign = bind(fd, (const struct sockaddr *)&at, bytes) != 0 && errno == EADDRNOTAVAIL;
     close(fd);
     if (foreign)
-        snprintf(text, text_bytes,
+        snprintf(why, why_bytes,
                  "listen = %s: this host has no address %s (see ip address): set listen or node in "
                  "the configuration of this host",
-                 endpoint, address);
+                 listen, address.host);
     return !foreign;
 }
 

@@ -4,6 +4,7 @@
 #include "base/bits.h"
 #include "base/hash.h"
 #include "base/quantity.h"
+#include "base/text.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -141,12 +142,15 @@ static bool read_address(struct td_config_reader *r, const struct td_config_key 
                          const char *value)
 {
     struct td_address address;
-    if (strlen(value) < sizeof r->config->metrics_listen && td_address_parse(value, &address)) {
-        strcpy(field(r, k), value);
-        return true;
-    }
-    return td_config_fail(r, "%s = %s: expected address:port, such as 127.0.0.1:9817 or [::1]:9817",
-                          k->name, value);
+    const char *wrong = td_address_read(value, &address);
+    if (!wrong && address.family == AF_UNSPEC)
+        wrong = "expected a numeric address, such as 127.0.0.1:9817 or [::1]:9817";
+    if (!wrong && strlen(value) >= sizeof r->config->metrics_listen)
+        wrong = "the address is too long";
+    if (wrong)
+        return td_config_fail(r, "%s = %s: %s", k->name, value, wrong);
+    strcpy(field(r, k), value);
+    return true;
 }
 
 static bool read_group(struct td_config_reader *r, const struct td_config_key *k, const char *value)
@@ -327,7 +331,7 @@ static const struct td_config_key keys[] = {
     {"compute", "workers", read_workers, FIELD(workers), false, NULL},
     {"fft", "effort", read_choice, FIELD(effort), false, "estimate|measure|patient|wisdom"},
     {"fft", "measure_timeout", read_measure, FIELD(measure_ns), false, NULL},
-    {"log", "level", read_level, 0, false, NULL},
+    {"log", "level", read_level, FIELD(log_level), false, NULL},
     {"metrics", "listen", read_address, FIELD(metrics_listen), false, NULL},
     {"metrics", "anyone", read_bool, FIELD(metrics_anyone), false, NULL},
     {"metrics", "jobs", read_bool, FIELD(metrics_jobs), false, NULL},
@@ -349,33 +353,13 @@ const struct td_config_key *td_config_key(const char *section, const char *name)
     return NULL;
 }
 
-/* distance returns the Levenshtein distance of two short names. */
-static size_t distance(const char *a, const char *b)
-{
-    size_t row[64], m = strlen(b);
-    if (m >= 64 || strlen(a) >= 64)
-        return 64;
-    for (size_t j = 0; j <= m; j++)
-        row[j] = j;
-    for (size_t i = 1; a[i - 1]; i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= m; j++) {
-            size_t change = diagonal + (a[i - 1] != b[j - 1]);
-            diagonal = row[j];
-            size_t least = row[j] < row[j - 1] ? row[j] + 1 : row[j - 1] + 1;
-            row[j] = change < least ? change : least;
-        }
-    }
-    return row[m];
-}
-
 const struct td_config_key *td_config_key_nearest(const char *section, const char *name)
 {
     const struct td_config_key *best = keys;
     size_t least = SIZE_MAX;
     for (size_t i = 0; i < KEYS; i++) {
-        size_t far = 2 * distance(name, keys[i].name) + (strcmp(section, keys[i].section) != 0);
+        size_t far =
+            2 * td_text_distance(name, keys[i].name) + (strcmp(section, keys[i].section) != 0);
         if (far < least) {
             least = far;
             best = &keys[i];
@@ -403,14 +387,27 @@ bool td_config_section_known(const char *section)
     return false;
 }
 
-bool td_config_key_reloads(const struct td_config_key *key)
+size_t td_config_key_reload_bytes(const struct td_config_key *key)
 {
-    static const char *const names[][2] = {
-        {"node", "observers"}, {"security", "key"}, {"security", "peers"}, {"log", "level"}};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strcmp(key->section, names[i][0]) == 0 && strcmp(key->name, names[i][1]) == 0)
-            return true;
-    return false;
+#define ENTRY(section, name, field)                                                                \
+    {                                                                                              \
+        section, name, sizeof((struct td_config *)0)->field                                        \
+    }
+    static const struct {
+        const char *section, *name;
+        size_t bytes;
+    } reloaded[] = {
+        ENTRY("node", "observers", observers),      ENTRY("security", "key", key_file),
+        ENTRY("security", "peers", peers_file),     ENTRY("log", "level", log_level),
+        ENTRY("metrics", "listen", metrics_listen), ENTRY("metrics", "anyone", metrics_anyone),
+        ENTRY("metrics", "jobs", metrics_jobs),
+    };
+#undef ENTRY
+    for (size_t i = 0; i < sizeof reloaded / sizeof reloaded[0]; i++)
+        if (strcmp(key->section, reloaded[i].section) == 0 &&
+            strcmp(key->name, reloaded[i].name) == 0)
+            return reloaded[i].bytes;
+    return 0;
 }
 
 /* ---- values for people ---- */

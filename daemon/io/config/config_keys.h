@@ -23,9 +23,9 @@ bool td_config_section_known(const char *section);
 void td_config_sections(char *text, size_t bytes);
 /* td_config_key_at returns the key with an index, or NULL behind the last one. */
 const struct td_config_key *td_config_key_at(size_t index);
-/* td_config_key_reloads returns true if a reload takes up a change of the key, false if it needs a
- * restart of the daemon. */
-bool td_config_key_reloads(const struct td_config_key *key);
+/* td_config_key_reload_bytes returns the size of the key's field, which a reload copies; 0: a
+ * change of the key needs a restart of the daemon. */
+size_t td_config_key_reload_bytes(const struct td_config_key *key);
 /* td_config_key_print writes the value that a key has in a configuration, and returns its unit:
  * bytes, bytes/s, ns or "". */
 const char *td_config_key_print(const struct td_config *config, const struct td_config_key *key,

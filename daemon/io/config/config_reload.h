@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config_reload: the files again, while the daemon runs. All of them are read and checked before
- * any setting changes.
+/* config_reload: what a running daemon takes up of its files, which td_config_load_again has read.
  * Owns: nothing. Borrows: both configurations. */
 #ifndef TD_IO_CONFIG_CONFIG_RELOAD_H
 #define TD_IO_CONFIG_CONFIG_RELOAD_H
 
 #include "config.h"
 
-/* td_config_reload reads the files of a configuration again, into `fresh`. The keys in them must
- * fit the shape and the node that the daemon runs with. On TD_ERR_INVALID *text is a sentence, and
- * there is nothing to free. */
-td_err td_config_reload(const struct td_config *config, struct td_config *fresh, char *text,
-                        size_t text_bytes);
-/* td_config_adopt copies the settings that a reload changes, but not the keys themselves. It writes
- * the names of settings that changed, and of those whose change needs a restart, with commas
- * between them. Keys are not turned on or off: that needs a restart, too. */
-void td_config_adopt(struct td_config *config, const struct td_config *fresh, char *changed,
-                     size_t changed_bytes, char *restart, size_t restart_bytes);
+/* td_config_takes returns true if a reload takes a setting from `fresh`: it is not refused, and if a
+ * line could not be read, another one has the setting. */
+bool td_config_takes(const struct td_config *fresh, const struct td_config_refusals *refusals,
+                     size_t key);
+/* td_config_adopt copies the settings that a reload changes and that are not refused, but not the
+ * keys themselves. It writes the names of settings that changed, and of those whose change needs a
+ * restart, with commas between them. Keys are not turned on or off: that needs a restart, too. */
+void td_config_adopt(struct td_config *config, const struct td_config *fresh,
+                     const struct td_config_refusals *refusals, char *changed, size_t changed_bytes,
+                     char *restart, size_t restart_bytes);
 
 #endif

@@ -22,11 +22,12 @@ static int handle(void *user, const char *section, const char *name, const char 
         if (!section[0])
             td_config_fail(r, "%s is before the first section; %s belongs in [%s]", name,
                            near->name, near->section);
-        td_config_fail(r, "unknown key %s in [%s]; the nearest known key is %s in [%s]", name,
-                       section, near->name, near->section);
+        else
+            td_config_fail(r, "unknown key %s in [%s]; the nearest known key is %s in [%s]", name,
+                           section, near->name, near->section);
         return 1;
     }
-    size_t i = td_config_key_index(k);
+    size_t i = r->key = td_config_key_index(k);
     bool continues = r->last == k;
     if (continues && !k->continues) {
         td_config_fail(r, "%s takes one value; only a list continues on an indented line", name);
@@ -68,6 +69,7 @@ static bool feed(struct td_config_reader *r, const char *line)
     size_t length = strlen(line), begin = strspn(line, " \t");
     char text[LINE_BYTES * 2 + 128];
     r->column = r->key_column = begin + 1;
+    r->key = TD_CONFIG_KEYS_MAX;
     if (line[begin] == '\0')
         return true;
     if (length > LINE_BYTES)
@@ -112,7 +114,7 @@ bool td_config_read(struct td_config_reader *r, const char *path)
     r->last = NULL;
     FILE *f = fopen(path, "re");
     if (!f)
-        return td_config_fail(r, "cannot open the file: %s", strerror(errno));
+        return td_config_give_up(r, "cannot open the file: %s", strerror(errno));
     char *line = NULL;
     size_t room = 0;
     ssize_t length = 0;
@@ -124,7 +126,7 @@ bool td_config_read(struct td_config_reader *r, const char *path)
         feed(r, line);
     }
     if (length < 0 && ferror(f))
-        td_config_fail(r, "cannot read the file: %s", strerror(errno));
+        td_config_give_up(r, "cannot read the file: %s", strerror(errno));
     free(line);
     fclose(f);
     return !r->failed;
@@ -172,7 +174,7 @@ bool td_config_read_drop_ins(struct td_config_reader *r, const char *file)
     if (count < 0 && errno != ENOENT) {
         r->file = folder;
         r->line = 0;
-        return td_config_fail(r, "cannot read the directory: %s", strerror(errno));
+        return td_config_give_up(r, "cannot read the directory: %s", strerror(errno));
     }
     for (int i = 0; i < count; i++) {
         snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);

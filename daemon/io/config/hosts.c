@@ -80,6 +80,32 @@ static const char *separator(const char *list, size_t *at, bool first)
                               : "the name is too long";
 }
 
+/* address returns the bytes of an address of IPv6 in brackets that follows `name`, the beginning of
+ * a host or of an endpoint, or 0: other brackets have numbers. */
+static size_t address(const char *list, const char *name)
+{
+    size_t length = strlen(name), end = strcspn(list, "]");
+    bool begins = length == 0 || name[length - 1] == '/';
+    return begins && list[0] == '[' && list[end] && memchr(list, ':', end) ? end + 1 : 0;
+}
+
+/* word reads a name up to a separator, or to brackets with numbers. */
+static void word(const char *list, size_t *at, char name[NAME_MAX_BYTES])
+{
+    size_t length = 0, more = 0;
+    name[0] = '\0';
+    for (;; *at += more, length += more, name[length] = '\0') {
+        char c = list[*at];
+        more = address(list + *at, name);
+        if (!c || (!more && (c == ',' || c == '[' || c == ']' || isspace((unsigned char)c))))
+            return;
+        more = more ? more : 1;
+        if (length + more >= NAME_MAX_BYTES)
+            return;
+        memcpy(name + length, list + *at, more);
+    }
+}
+
 const char *td_hosts_expand(const char *list, bool (*add)(void *user, const char *name), void *user,
                             size_t *position)
 {
@@ -90,11 +116,7 @@ const char *td_hosts_expand(const char *list, bool (*add)(void *user, const char
         if (gap || !list[at])
             return gap;
         char name[NAME_MAX_BYTES];
-        size_t length = 0;
-        while (list[at] && list[at] != ',' && list[at] != '[' && list[at] != ']' &&
-               !isspace((unsigned char)list[at]) && length < sizeof name - 1)
-            name[length++] = list[at++];
-        name[length] = '\0';
+        word(list, &at, name);
         const char *wrong = NULL;
         if (list[at] == '[')
             wrong = brackets(list, &at, name, add, user);

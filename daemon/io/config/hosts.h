@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hosts: expansion of host lists such as node[00-08],spare[1,3-4],login. */
+/* hosts: expansion of host lists such as node[00-08],spare[1,3-4],login. Brackets with an address
+ * of IPv6, such as [fd00:77::1] or tcp://[fd00:77::1]:7117, belong to a name. */
 #ifndef TD_IO_CONFIG_HOSTS_H
 #define TD_IO_CONFIG_HOSTS_H
 

@@ -137,23 +137,34 @@ struct list {
     unsigned *line; /* [peers] where each key is */
     uint32_t peers, room;
     uint8_t *keys_of; /* [nodes] number of keys */
+    uint32_t beyond;  /* lines of nodes that the torus does not have */
 };
 
-/* read_place reads coordinates such as 0,2. It returns the node or UINT32_MAX. */
-static uint32_t read_place(const struct td_topology *t, const char *text)
+enum place { MALFORMED, BEYOND, WITHIN };
+
+/* read_place reads coordinates such as 0,2. WITHIN: *node is their node; BEYOND: the torus has no
+ * such place, but a larger one of as many dimensions may. */
+static enum place read_place(const struct td_topology *t, const char *text, uint32_t *node)
 {
     uint32_t place[TD_DIMENSIONS_MAX] = {0}, d = 0;
+    bool within = true;
     for (const char *p = text; *p; d++) {
         char *end = NULL;
-        if (!isdigit((unsigned char)*p) || d >= t->dimensions)
-            return UINT32_MAX;
+        if (!isdigit((unsigned char)*p) || d == t->dimensions)
+            return MALFORMED;
         unsigned long value = strtoul(p, &end, 10);
-        if ((*end && (*end != ',' || !end[1])) || value >= t->size[d])
-            return UINT32_MAX;
+        if ((*end && (*end != ',' || !end[1])) || value >= TD_NODES_MAX)
+            return MALFORMED;
+        within = within && value < t->size[d];
         place[d] = (uint32_t)value;
         p = *end ? end + 1 : end;
     }
-    return d == t->dimensions ? td_topology_node(t, place) : UINT32_MAX;
+    if (d != t->dimensions)
+        return MALFORMED;
+    if (!within)
+        return BEYOND;
+    *node = td_topology_node(t, place);
+    return WITHIN;
 }
 
 static bool grow(struct list *l)
@@ -179,13 +190,18 @@ static bool take_peer(struct source *s, char *word[WORDS_MAX], int count, void *
     if (count != 2)
         return fail(s, "expected COORDINATES PUBLIC-KEY, such as 0,2 and %d hexadecimal digits",
                     TD_KEY_TEXT - 1);
-    if ((p.node = read_place(l->topology, word[0])) == UINT32_MAX) {
+    enum place place = read_place(l->topology, word[0], &p.node);
+    if (place == MALFORMED) {
         td_topology_print(l->topology, shape, sizeof shape);
         return fail(s, "%.40s are no coordinates of the torus %s: expected %u numbers like 0,2",
                     word[0], shape, l->topology->dimensions);
     }
     if (!td_key_read(word[1], strlen(word[1]), p.key))
         return fail(s, "the public key must be %d hexadecimal digits", TD_KEY_TEXT - 1);
+    if (place == BEYOND) {
+        l->beyond++;
+        return true;
+    }
     if (l->keys_of[p.node]++ == TD_NODE_KEYS_MAX)
         return fail(s, "%s has more than %d keys: remove the oldest", word[0], TD_NODE_KEYS_MAX);
     if (l->peers == l->room && !grow(l))
@@ -251,6 +267,7 @@ static bool read_peers(struct source *s, const struct td_topology *t, uid_t owne
     } else if (good) {
         good = fail(s, "the list of peers has no key");
     }
+    into->beyond = l.beyond;
     free(l.peer);
     free(l.line);
     free(l.keys_of);
@@ -314,6 +331,20 @@ uint32_t td_security_keys(const struct td_security *s, uint32_t node,
         if (s->peer[i].node == node)
             key[count++] = s->peer[i].key;
     return count;
+}
+
+const char *td_security_note(const struct td_security *s, const char *peers_file, char *text,
+                             size_t text_bytes)
+{
+    text[0] = '\0';
+    if (s->beyond)
+        snprintf(
+            text, text_bytes,
+            "%u line%s of %s %s of no node of the running shape: a restart with a larger shape "
+            "takes %s up",
+            s->beyond, s->beyond == 1 ? "" : "s", peers_file, s->beyond == 1 ? "is" : "are",
+            s->beyond == 1 ? "it" : "them");
+    return text;
 }
 
 bool td_security_same(const struct td_security *a, const struct td_security *b)

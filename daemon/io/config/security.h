@@ -24,6 +24,7 @@ struct td_security {
     uint8_t secret[TD_KEY_BYTES], public_key[TD_KEY_BYTES]; /* of this node */
     struct td_peer_key *peer;
     uint32_t peers;
+    uint32_t beyond; /* lines of the list that are of no node of the shape: for a larger one */
 };
 
 /* td_security_load reads the two files. On an error it returns false with a sentence in `text`, and
@@ -37,6 +38,10 @@ uint32_t td_security_node(const struct td_security *s, const uint8_t key[TD_KEY_
 /* td_security_keys writes the public keys of a node and returns their number. */
 uint32_t td_security_keys(const struct td_security *s, uint32_t node,
                           const uint8_t *key[TD_NODE_KEYS_MAX]);
+/* td_security_note writes that lines of the list wait for a larger shape, and returns the text; ""
+ * if none does. */
+const char *td_security_note(const struct td_security *s, const char *peers_file, char *text,
+                             size_t text_bytes);
 /* td_security_same returns true if the public key of this node and the lists of peers are equal. */
 bool td_security_same(const struct td_security *a, const struct td_security *b);
 

@@ -77,7 +77,7 @@ static void address_of(int fd, char *text, socklen_t bytes)
 
 static void reject(struct td_door *d, const struct guest *g, const char *why)
 {
-    td_reject(&d->peers->rejections, g->address, "", why, true);
+    td_reject(&d->peers->rejections, g->address, "", why);
 }
 
 /* turn_out ends a connection; ZeroMQ notices and closes it. */
@@ -271,7 +271,7 @@ static void handle_end(struct td_door *d, int fd)
     if (rejected && g)
         reject(d, g, why);
     else if (rejected) /* it ended before a look at its address */
-        td_reject(&d->peers->rejections, unknown, "", why, true);
+        td_reject(&d->peers->rejections, unknown, "", why);
     if (g && g->session)
         end_unopened(&d->peers->peer[g->node], g->session);
     d->failure[0] = '\0';

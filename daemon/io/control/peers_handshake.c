@@ -143,17 +143,15 @@ static struct verdict judge_control(struct td_peers *peers, const struct td_hand
     return v;
 }
 
-/* log_rejection logs each reason once, because the other end retries; the repetitions are counted.
- */
+/* log_rejection logs a reason, and keeps it for this node's own attempts to connect. */
 static void log_rejection(struct td_peers *peers, uint32_t node, const char *address,
                           const char *key, const struct verdict *v)
 {
-    bool known = node < peers->loop->config->topology.nodes;
-    char *last = known ? peers->peer[node].refused : peers->refused;
     char why[220];
     snprintf(why, sizeof why, "rejected the handshake of node %u: %s", node, v->full);
-    td_reject(&peers->rejections, address, key, why, strcmp(last, v->full) != 0);
-    snprintf(last, sizeof peers->refused, "%s", v->full);
+    td_reject(&peers->rejections, address, key, why);
+    if (node < peers->loop->config->topology.nodes)
+        snprintf(peers->peer[node].refused, sizeof peers->peer[node].refused, "%s", v->full);
 }
 
 /* make_answer returns the reply to a handshake. A rejection has no number of this daemon. */
@@ -203,7 +201,7 @@ void td_peers_receive_handshake(struct td_peers *peers, void *router, zmq_msg_t 
     const uint8_t *body = (const uint8_t *)zmq_msg_data(message) + SESSION_BYTES;
     if (td_wire_decode_handshake(body, zmq_msg_size(message) - SESSION_BYTES, &peers->memory, &g,
                                  &why) != TD_OK) {
-        td_reject(&peers->rejections, address, key, "malformed handshake", true);
+        td_reject(&peers->rejections, address, key, "malformed handshake");
         td_door_end(peers, message);
         return;
     }
@@ -250,7 +248,7 @@ void td_peers_receive_channel_handshake(void *user, struct td_channel *channel,
     char address[80] = "this machine";
     td_channel_address(channel, address, sizeof address);
     if (td_wire_decode_handshake(bytes, size, &peers->memory, &g, &why) != TD_OK) {
-        td_reject(&peers->rejections, address, "", "malformed handshake of a stream", true);
+        td_reject(&peers->rejections, address, "", "malformed handshake of a stream");
         td_channel_close(channel);
         return;
     }

@@ -131,7 +131,6 @@ struct td_peers {
     char shape[128];
     uint64_t term[TD_TERMS_MAX]; /* settings that the links need (TD_TERMS_LINK) */
     uint32_t terms;
-    char refused[200]; /* the same, for a daemon whose node number is invalid */
     uint32_t up, wanted;
     struct td_log_rate first_log; /* of lines about links that are up for the first time */
     struct buffer *buffer;

@@ -14,6 +14,7 @@
 #include "peers_terms.h"
 #include "peers_zap.h"
 #include "io/bulk/endpoint.h"
+#include "io/config/address.h"
 
 enum {
     RETRY_MS_MAX = 1000,   /* greatest interval between attempts, for links that are needed */
@@ -199,7 +200,8 @@ static void on_channel_ended(void *peer, struct td_channel *channel, bool breach
 static void resolve(const struct td_peer *p, const char *endpoint, char *text, size_t bytes)
 {
     if (p->address[0] && strncmp(endpoint, "tcp://", 6) == 0)
-        snprintf(text, bytes, "tcp://[%s]%s", p->address, strrchr(endpoint, ':'));
+        snprintf(text, bytes, strchr(p->address, ':') ? "tcp://[%s]%s" : "tcp://%s%s", p->address,
+                 strrchr(endpoint, ':'));
     else
         snprintf(text, bytes, "%s", endpoint);
 }
@@ -407,15 +409,12 @@ static void end_keyless(struct td_peer *p)
 /* is_at returns true if the endpoint of a peer, or its last reply, has this numeric address. */
 static bool is_at(const struct td_peer *p, const char *address)
 {
-    static const char mapped[] = "::ffff:"; /* an IPv4 address on an IPv6 socket */
-    const char *endpoint = p->peers->loop->config->endpoints[p->node], *plain = address;
-    char name[100], bracketed[100];
-    if (strncmp(plain, mapped, sizeof mapped - 1) == 0)
-        plain += sizeof mapped - 1;
-    snprintf(name, sizeof name, "tcp://%s:", plain);
-    snprintf(bracketed, sizeof bracketed, "tcp://[%s]:", plain);
-    return strncmp(endpoint, name, strlen(name)) == 0 ||
-           strncmp(endpoint, bracketed, strlen(bracketed)) == 0 || strcmp(p->address, address) == 0;
+    const char *endpoint = p->peers->loop->config->endpoints[p->node];
+    struct td_address configured = {.host = ""};
+    if (strncmp(endpoint, "tcp://", strlen("tcp://")) == 0)
+        td_address_read(endpoint + strlen("tcp://"), &configured);
+    return td_address_same_host(configured.host, address) ||
+           (p->address[0] && td_address_same_host(p->address, address));
 }
 
 void td_peers_note_stranger(struct td_peers *peers, const char *address, const char *key)

@@ -70,7 +70,7 @@ static void on_stranger_ended(void *user, struct td_channel *channel, bool breac
     char address[80];
     (void)breach;
     if (td_channel_address(channel, address, sizeof address))
-        td_reject(&peers->rejections, address, "", why, true);
+        td_reject(&peers->rejections, address, "", why);
 }
 
 /* listen_for_channels accepts channels at the port or path after that of the ROUTER. It asks ZeroMQ
@@ -85,7 +85,7 @@ static bool listen_for_channels(struct td_peers *peers, char *why, size_t why_by
     size_t size = sizeof peers->bound;
     if (zmq_getsockopt(td_zsocket_raw(peers->router), ZMQ_LAST_ENDPOINT, peers->bound, &size) !=
             0 ||
-        !td_config_bulk(peers->bound, endpoint, sizeof endpoint))
+        td_config_bulk(peers->bound, endpoint, sizeof endpoint))
         return complain(peers->bound, EINVAL, why, why_bytes);
     if (!clear(endpoint, why, why_bytes))
         return false;

@@ -124,7 +124,7 @@ static void receive_body(struct td_peers *peers, void *router, zmq_msg_t *identi
         char key[TD_KEY_PREFIX + 1];
         td_origin_key(&origin, key);
         td_reject(&peers->rejections, td_peers_address(m), key,
-                  origin.revoked ? "its key was revoked" : "malformed message", true);
+                  origin.revoked ? "its key was revoked" : "malformed message");
         td_door_end(peers, m);
         return;
     }
@@ -164,7 +164,7 @@ bool td_peers_receive_tree(void *user, void *router)
         char key[TD_KEY_PREFIX + 1];
         td_origin_key(&origin, key);
         td_reject(&peers->rejections, td_peers_address(&part[2]), key,
-                  "a message of too many parts", true);
+                  "a message of too many parts");
         td_door_end(peers, &part[2]);
     }
     for (int i = 0; i < parts && i < 3; i++)

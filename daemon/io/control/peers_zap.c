@@ -31,7 +31,7 @@ static const char *refuse(struct td_peers *peers, zmq_msg_t frame[FRAMES], const
              (const char *)zmq_msg_data(&frame[ADDRESS]));
     snprintf(key, sizeof key, "%s", digits);
     td_reject(&peers->rejections, address[0] ? address : "this machine", key,
-              "its key is not in the list of peers", true);
+              "its key is not in the list of peers");
     if (address[0])
         td_peers_note_stranger(peers, address, key);
     return "unknown key";

@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "io/clients/events.h"
 #include "io/descriptors.h"
 
@@ -102,15 +103,16 @@ static void histogram(struct text *t, const char *labels, const struct td_histog
     fprintf(t->to, "%llu\n", (unsigned long long)count);
 }
 
-/* label writes NAME="VALUE" of any text. A byte that the format does not have becomes '?'. */
+/* label writes NAME="VALUE" of any text, shown as plain text. */
 static void label(char *to, size_t bytes, const char *label_name, const char *value)
 {
+    char plain[2 * TD_NAME_MAX];
     size_t length = (size_t)snprintf(to, bytes, "%s=\"", label_name);
-    for (; *value && length + 4 < bytes; value++) {
-        unsigned char c = (unsigned char)*value;
-        if (c == '"' || c == '\\')
+    td_text_show(value, plain, sizeof plain);
+    for (const char *at = plain; *at && length + 4 < bytes; at++) {
+        if (*at == '"' || *at == '\\')
             to[length++] = '\\';
-        to[length++] = c < 0x20 || c > 0x7e ? '?' : (char)c;
+        to[length++] = *at;
     }
     snprintf(to + length, bytes - length, "\"");
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,7 @@ struct visit {
 
 struct td_http {
     struct td_http_options options;
+    atomic_bool page; /* serve / and /state.json, too */
     struct MHD_Daemon *daemon;
     char host[256]; /* the name of this host */
     pthread_mutex_t lock;
@@ -130,9 +132,9 @@ static enum td_http_text text_of(const struct td_http *h, struct MHD_Connection 
         accept && strstr(accept, "text/plain") && !strstr(accept, "application/openmetrics-text");
     if (strcmp(path, "/metrics") == 0)
         return plain ? TD_HTTP_PLAIN : TD_HTTP_OPENMETRICS;
-    if (strcmp(path, "/") == 0 && h->options.page)
+    if (strcmp(path, "/") == 0 && h->page)
         return TD_HTTP_PAGE;
-    if (strcmp(path, "/state.json") == 0 && h->options.page)
+    if (strcmp(path, "/state.json") == 0 && h->page)
         return TD_HTTP_STATE;
     return TD_HTTP_TEXTS;
 }
@@ -158,9 +160,8 @@ static enum MHD_Result on_request(void *http, struct MHD_Connection *connection,
     enum td_http_text text = text_of(h, connection, path);
     if (text == TD_HTTP_TEXTS)
         return refuse(connection, MHD_HTTP_NOT_FOUND,
-                      h->options.page
-                          ? "there are / and /metrics\n"
-                          : "there is /metrics; a page at / needs jobs = yes in [metrics]\n");
+                      h->page ? "there are / and /metrics\n"
+                              : "there is /metrics; a page at / needs jobs = yes in [metrics]\n");
     char *body = h->options.fetch(h->options.user, text, &bytes);
     if (!body)
         return refuse(connection, MHD_HTTP_SERVICE_UNAVAILABLE,
@@ -176,16 +177,17 @@ static int listen_at(const char *text)
 {
     struct td_address address;
     int one = 1;
-    if (!td_address_parse(text, &address)) {
+    struct sockaddr_storage at;
+    socklen_t bytes = td_address_read(text, &address) ? 0 : td_address_socket(&address, &at);
+    if (bytes == 0) {
         errno = EINVAL;
         return -1;
     }
-    int fd = socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int fd = socket(address.family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return -1;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    if (bind(fd, (struct sockaddr *)&address.storage, address.bytes) == 0 &&
-        listen(fd, BACKLOG) == 0)
+    if (bind(fd, (struct sockaddr *)&at, bytes) == 0 && listen(fd, BACKLOG) == 0)
         return fd;
     int saved = errno;
     close(fd);
@@ -221,6 +223,7 @@ struct td_http *td_http_start(const struct td_http_options *options, char *why, 
         return NULL;
     }
     h->options = *options;
+    h->page = options->page;
     pthread_mutex_init(&h->lock, NULL);
     for (int i = 0; i < TD_HTTP_CONNECTIONS; i++)
         h->visit[i].fd = -1;
@@ -233,6 +236,11 @@ struct td_http *td_http_start(const struct td_http_options *options, char *why, 
     pthread_mutex_destroy(&h->lock);
     free(h);
     return NULL;
+}
+
+void td_http_set_page(struct td_http *h, bool page)
+{
+    h->page = page;
 }
 
 void td_http_stop(struct td_http *h)

@@ -28,7 +28,7 @@ enum td_http_text {
 struct td_http;
 struct td_http_options {
     const char *listen;        /* an address that td_address_parse accepts */
-    bool page;                 /* serve / and /state.json, too */
+    bool page;                 /* serve / and /state.json, too: td_http_set_page changes it */
     const char *const *header; /* of the page: name, value, ..., NULL */
     /* On the thread of the server: returns a text and its length, which the server frees; NULL: it
      * is not available now. */
@@ -38,6 +38,7 @@ struct td_http_options {
 
 /* td_http_start returns NULL with a sentence in why. The options' strings are borrowed. */
 struct td_http *td_http_start(const struct td_http_options *options, char *why, size_t why_bytes);
+void td_http_set_page(struct td_http *http, bool page);
 /* td_http_tick ends connections that take too long for a request. */
 void td_http_tick(struct td_http *http);
 /* td_http_stop ends the thread and all connections: `fetch` is not called any more. */

@@ -2,6 +2,7 @@
 #include "metrics.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -24,7 +25,8 @@ struct made {
 
 struct td_metrics {
     struct td_metrics_sources sources;
-    struct td_http *http;
+    struct td_http *http; /* NULL: it serves nowhere */
+    char listen[sizeof((struct td_config *)0)->metrics_listen];
     uv_async_t asked;
     uv_timer_t tick;
     struct td_tour *tour;
@@ -149,18 +151,42 @@ struct td_metrics *td_metrics_create(const struct td_metrics_sources *sources)
     return m;
 }
 
-bool td_metrics_listen(struct td_metrics *m, char *why, size_t why_bytes)
+/* end_server ends the thread, which may wait for a text. */
+static void end_server(struct td_metrics *m)
 {
-    m->http =
-        td_http_start(&(struct td_http_options){.listen = m->sources.loop->config->metrics_listen,
-                                                .page = m->sources.loop->config->metrics_jobs,
-                                                .header = m->headers.header,
-                                                .fetch = fetch,
-                                                .user = m},
-                      why, why_bytes);
+    if (!m->http)
+        return;
+    pthread_mutex_lock(&m->lock);
+    m->closing = true;
+    pthread_cond_broadcast(&m->news);
+    pthread_mutex_unlock(&m->lock);
+    td_http_stop(m->http);
+    m->http = NULL;
+    m->closing = false;
+    uv_timer_stop(&m->tick);
+}
+
+bool td_metrics_serve(struct td_metrics *m, const char *listen, bool page, char *why,
+                      size_t why_bytes)
+{
+    struct td_http *http = NULL;
     if (m->http)
+        td_http_set_page(m->http, page);
+    if (m->http && strcmp(m->listen, listen) == 0)
+        return true;
+    if (listen[0] && !(http = td_http_start(&(struct td_http_options){.listen = listen,
+                                                                      .page = page,
+                                                                      .header = m->headers.header,
+                                                                      .fetch = fetch,
+                                                                      .user = m},
+                                            why, why_bytes)))
+        return false;
+    end_server(m);
+    m->http = http;
+    snprintf(m->listen, sizeof m->listen, "%s", listen);
+    if (http)
         uv_timer_start(&m->tick, on_tick, TICK_MS, TICK_MS);
-    return m->http != NULL;
+    return true;
 }
 
 bool td_metrics_executes(struct td_metrics *m, const struct td_action *a)
@@ -178,15 +204,10 @@ bool td_metrics_executes(struct td_metrics *m, const struct td_action *a)
 
 void td_metrics_stop(struct td_metrics *m)
 {
-    if (!m || !m->http)
+    if (!m)
         return;
-    pthread_mutex_lock(&m->lock);
-    m->closing = true;
-    pthread_cond_broadcast(&m->news);
-    pthread_mutex_unlock(&m->lock);
-    td_http_stop(m->http);
+    end_server(m);
     td_tour_stop(m->tour);
-    m->http = NULL;
 }
 
 void td_metrics_free(struct td_metrics *m)

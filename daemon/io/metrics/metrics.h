@@ -17,8 +17,11 @@ struct td_metrics;
 
 /* td_metrics_create returns NULL without memory. */
 struct td_metrics *td_metrics_create(const struct td_metrics_sources *sources);
-/* td_metrics_listen starts the server, or returns false with a sentence in why. */
-bool td_metrics_listen(struct td_metrics *metrics, char *why, size_t why_bytes);
+/* td_metrics_serve serves at an address, "" for none, from now on, and no more at the one before.
+ * `page`: with the page for people. It returns false with a sentence in why if it cannot listen
+ * there; then it goes on where it was. */
+bool td_metrics_serve(struct td_metrics *metrics, const char *listen, bool page, char *why,
+                      size_t why_bytes);
 /* td_metrics_executes returns true for an action on the client of the page, and executes it. */
 bool td_metrics_executes(struct td_metrics *metrics, const struct td_action *action);
 /* td_metrics_stop ends the server; td_metrics_free follows once the loop has closed its handles.

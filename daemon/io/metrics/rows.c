@@ -4,12 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "facts.h"
 
 json_t *td_rows_text(const char *text)
 {
-    json_t *value = json_string(text);
-    return value ? value : json_string("?");
+    char plain[2 * TD_TEXT_MAX];
+    return json_string(td_text_show(text, plain, sizeof plain));
 }
 
 json_t *td_rows_new(void)

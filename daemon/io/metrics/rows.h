@@ -16,7 +16,7 @@ json_t *td_rows_new(void);
 /* td_rows_add adds a row to its list. Links to nodes that are no neighbours in the torus, and jobs
  * that are over, are left out. */
 void td_rows_add(json_t *to, const struct td_status_row *row);
-/* td_rows_text returns a text as JSON; bytes that are no UTF-8 make it "?". */
+/* td_rows_text returns a text as JSON, shown as plain text (base/text.h). */
 json_t *td_rows_text(const char *text);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "io/config/address.h"
 #include "rows.h"
 
 enum { VERSION = 1 };
@@ -11,12 +12,10 @@ enum { VERSION = 1 };
 /* host_json returns the host in an endpoint such as tcp://host:7117, or "". */
 static json_t *host_json(const char *endpoint)
 {
-    char host[256] = "";
-    const char *begin = strncmp(endpoint, "tcp://", 6) == 0 ? endpoint + 6 : "";
-    const char *colon = strrchr(begin, ':');
-    if (colon)
-        snprintf(host, sizeof host, "%.*s", (int)(colon - begin), begin);
-    return td_rows_text(host);
+    struct td_address address = {.host = ""};
+    if (strncmp(endpoint, "tcp://", strlen("tcp://")) == 0)
+        td_address_read(endpoint + strlen("tcp://"), &address);
+    return td_rows_text(address.host);
 }
 
 static json_t *torus_json(const struct td_config *config)

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* torusctl reload: the daemon reads its configuration again, and says what it has taken up. */
+#include <stdio.h>
+
+#include "base/text.h"
+#include "libtorus/deadline.h"
+#include "libtorus/status.h"
+#include "torusctl/torusctl.h"
+
+enum { MINOR_RELOAD = 12 /* of the local protocol */, PATIENCE_S = 30 };
+
+/* ask returns the exit code. */
+static int ask(torus_context *c)
+{
+    static struct td_reply reply;
+    char text[2 * TD_TEXT_MAX];
+    unsigned minor = 0;
+    int error = tl_minor(c, tl_now_ns() + PATIENCE_S * INT64_C(1000000000), &minor);
+    if (error == TORUS_PENDING) {
+        fprintf(stderr, "torusctl reload: the daemon has not answered for %d s\n", PATIENCE_S);
+        return EXIT_FAILED;
+    }
+    if (error == TORUS_OK && minor < MINOR_RELOAD) {
+        fputs("torusctl reload: the daemon is of an older release: send it SIGHUP, and read its "
+              "log\n",
+              stderr);
+        return EXIT_FAILED;
+    }
+    if (error == TORUS_OK)
+        error = tl_reload(c, &reply);
+    if (error == TORUS_OK)
+        printf("node %u: %s\n", torus_node(c), td_text_show(reply.text, text, sizeof text));
+    else
+        fprintf(stderr, "torusctl reload: %s\n", ctl_error(c));
+    return error == TORUS_OK ? EXIT_WELL : EXIT_FAILED;
+}
+
+static int run(int argc, char **argv)
+{
+    int code = EXIT_FAILED;
+    const char *socket = ctl_take_option(&argc, argv, "--socket");
+    if (argc > 1)
+        return ctl_usage("reload", ctl_no_option(argv[1]));
+    torus_context *c = ctl_open(socket, 0, &code);
+    if (!c)
+        return code;
+    code = ask(c);
+    torus_close(c);
+    return code;
+}
+
+const struct ctl_command ctl_command_reload = {
+    .name = "reload",
+    .arguments = "[--socket PATH]",
+    .what = "let the daemon read its configuration again, and say what changed",
+    .options =
+        "  --socket PATH        socket of the daemon; default: as in libtorus(3)\n\n"
+        "It fails if the daemon refuses a setting; the other settings change all the same. The\n"
+        "daemon obeys root and the user as which it runs.\n",
+    .run = run,
+};
