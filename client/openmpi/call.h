@@ -25,6 +25,7 @@ struct tm_args {
     struct ompi_datatype_t *const *stypes, *const *rtypes;
     struct ompi_op_t *op;
     int root;
+    const void *caller; /* the address to which the call returns */
 };
 
 /* enum tm_route: the function of libtorus. */

@@ -27,7 +27,7 @@ struct tm_counters tm_counters;
 torus_context *tm_context;
 bool tm_threads;
 
-static const char *const kind_names[TM_KINDS] = {
+const char *const tm_kind_names[TM_KINDS] = {
 #define X(name, constant) #name,
     TM_KINDS_SIZED(X) TM_KINDS_LISTED(X)
 #undef X
@@ -103,7 +103,7 @@ static const char *mark(struct tm_parameters *p)
         size_t length = strcspn(rest, ",");
         bool found = length == 0;
         for (int k = 0; k < TM_KINDS; k++)
-            if (strlen(kind_names[k]) == length && strncmp(kind_names[k], rest, length) == 0)
+            if (strlen(tm_kind_names[k]) == length && strncmp(tm_kind_names[k], rest, length) == 0)
                 p->left[k] = found = true;
         if (!found) {
             snprintf(unknown, sizeof unknown, "%.*s", (int)length, rest);
@@ -130,15 +130,15 @@ static void register_bytes(void)
     for (int k = 0; k < TM_BARRIER; k++) {
         tm_parameters.least[k] = 0;
         tm_parameters.most[k] = 0;
-        snprintf(name, sizeof name, "%s_least", kind_names[k]);
+        snprintf(name, sizeof name, "%s_least", tm_kind_names[k]);
         snprintf(text, sizeof text,
                  "Fewest bytes of one rank or block for which %s goes through torusd",
-                 kind_names[k]);
+                 tm_kind_names[k]);
         register_variable(name, text, MCA_BASE_VAR_TYPE_SIZE_T, &tm_parameters.least[k]);
-        snprintf(name, sizeof name, "%s_most", kind_names[k]);
+        snprintf(name, sizeof name, "%s_most", tm_kind_names[k]);
         snprintf(text, sizeof text,
                  "Most bytes of one rank or block for which %s goes through torusd; 0: no limit",
-                 kind_names[k]);
+                 tm_kind_names[k]);
         register_variable(name, text, MCA_BASE_VAR_TYPE_SIZE_T, &tm_parameters.most[k]);
     }
 }

@@ -11,7 +11,8 @@
  *   fold              user-defined operators
  *   side types        bytes of a buffer; types and operators that libtorus has
  *   group             torus groups, made without waiting; calls that wait for them
- *   decide pace       which calls are taken
+ *   decide pace caller
+ *                     which calls are taken
  *   membership        which ranks take part
  *   waiting rest      progress of Open MPI and of torusd
  *   component error   parameters, counters, the context; errors
@@ -29,7 +30,7 @@
 #include "kinds.h"
 
 /* The version of the rules by which calls are taken and made; ranks compare it. */
-enum { TM_VERSION = 4 };
+enum { TM_VERSION = 5 };
 
 /* struct tm_parameters: the values of coll_torus_*. */
 struct tm_parameters {
@@ -55,6 +56,7 @@ struct tm_counters {
 
 /* Open MPI finds this name in the shared object. */
 extern OMPI_MODULE_DECLSPEC mca_coll_base_component_t mca_coll_torus_component;
+extern const char *const tm_kind_names[TM_KINDS]; /* as allreduce */
 extern struct tm_parameters tm_parameters;
 extern struct tm_counters tm_counters;
 extern torus_context *tm_context; /* NULL: no daemon */
@@ -63,8 +65,7 @@ extern bool tm_threads;           /* MPI_THREAD_MULTIPLE */
 /* tm_verbose prints a line if coll_torus_verbose is at least `level`. */
 void tm_verbose(int level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* tm_after returns how many calls make a communicator a group of torusd; 0: it is one from its
- * creation. */
+/* tm_after returns how many calls make a communicator a group of torusd; 0: the first one does. */
 unsigned tm_after(void);
 
 /* tm_parameters_hash returns a hash of all parameters that decide whether calls are taken. */

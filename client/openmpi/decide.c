@@ -3,9 +3,8 @@
 
 #include "ompi/communicator/communicator.h"
 #include "ompi/datatype/ompi_datatype.h"
-#include "ompi/op/op.h"
 
-#include "types.h"
+#include "caller.h"
 
 /* Bytes from which torusd is faster between hosts (docs/performance.md). */
 enum { BETWEEN_BCAST_BYTES = 65536, BETWEEN_BYTES = 1 << 20 };
@@ -29,23 +28,6 @@ static bool has_lists(enum tm_kind kind)
     return kind > TM_BARRIER;
 }
 
-/* is_internal returns true for the calls by which Open MPI agrees on the number of a new
- * communicator. It makes them inside opal_progress, so their order among the calls of the program
- * differs by rank; those of an intercommunicator reduce and broadcast in its local one. Calls of
- * the program with the same form fall back, too. */
-static bool is_internal(const struct tm_args *a, enum tm_form form)
-{
-    if (form != TM_NONBLOCKING)
-        return false;
-    if (a->kind == TM_BCAST)
-        return a->root == 0 && (size_t)a->rcount * a->rtype->super.size == sizeof(int);
-    bool reduces = a->kind == TM_ALLREDUCE || (a->kind == TM_REDUCE && a->root == 0);
-    if (!reduces || a->rcount != 1 || !ompi_op_is_intrinsic(a->op))
-        return false;
-    bool extreme = a->op->op_type == OMPI_OP_MAX || a->op->op_type == OMPI_OP_MIN;
-    return extreme && tm_type(a->rtype) == TORUS_INT32;
-}
-
 /* is_slower returns true if Open MPI's own modules are faster than torusd, as docs/performance.md
  * has measured. On one node, blocking calls without lists meet in shared memory. Between nodes
  * short calls take two messages through daemons. */
@@ -66,7 +48,7 @@ enum tm_reason tm_decide(const struct tm_args *a, enum tm_form form,
         return of_comm;
     if (tm_parameters.left[a->kind])
         return TM_LEAVE;
-    if (is_internal(a, form))
+    if (!tm_caller_is_program(a->kind, form, a->caller))
         return TM_INTERNAL;
     if (has_lists(a->kind) && (unsigned)ompi_comm_size(comm) > tm_parameters.list_ranks)
         return TM_RANKS;

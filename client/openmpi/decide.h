@@ -2,14 +2,12 @@
 /* decide: which calls go through torusd.
  *
  * Invariant: the answer depends only on values that MPI makes equal on all ranks: the kind, the
- * size and members of the communicator, the bytes of calls with one count for all, the operator. */
+ * size and members of the communicator, the bytes of calls with one count for all, whether the
+ * program makes the call. The operator, type, root and buffers do not count. */
 #ifndef TORUS_OPENMPI_DECIDE_H
 #define TORUS_OPENMPI_DECIDE_H
 
 #include "call.h"
-
-/* enum tm_form: forms of a collective. */
-enum tm_form { TM_BLOCKING, TM_NONBLOCKING, TM_PERSISTENT };
 
 /* tm_decide returns TM_TAKEN, or the reason why a call falls back. `of_comm` is the reason of the
  * communicator; one_node: all its ranks use one daemon. */

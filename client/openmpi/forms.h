@@ -11,6 +11,7 @@
 #include "module.h"
 
 #define TM_OPEN(...) __VA_ARGS__
+#define TM_CALLER .caller = __builtin_return_address(0)
 #define TM_MODULE struct tm_module *m = (struct tm_module *)module
 
 #define TM_FORMS(name, iname, PARAMETERS, VALUES, ...)                                             \
@@ -18,7 +19,7 @@
                     mca_coll_base_module_t *module)                                                \
     {                                                                                              \
         TM_MODULE;                                                                                 \
-        const struct tm_args args = {__VA_ARGS__};                                                 \
+        const struct tm_args args = {__VA_ARGS__, TM_CALLER};                                      \
         return tm_form_takes(m, &args, TM_BLOCKING)                                                \
                    ? tm_form_run(m, &args)                                                         \
                    : m->previous.coll_##name(TM_OPEN VALUES, comm,                                 \
@@ -28,7 +29,7 @@
                      ompi_request_t **request, mca_coll_base_module_t *module)                     \
     {                                                                                              \
         TM_MODULE;                                                                                 \
-        const struct tm_args args = {__VA_ARGS__};                                                 \
+        const struct tm_args args = {__VA_ARGS__, TM_CALLER};                                      \
         return tm_form_takes(m, &args, TM_NONBLOCKING)                                             \
                    ? tm_form_start(m, &args, request)                                              \
                    : m->previous.coll_##iname(TM_OPEN VALUES, comm, request,                       \
@@ -39,7 +40,7 @@
                            mca_coll_base_module_t *module)                                         \
     {                                                                                              \
         TM_MODULE;                                                                                 \
-        const struct tm_args args = {__VA_ARGS__};                                                 \
+        const struct tm_args args = {__VA_ARGS__, TM_CALLER};                                      \
         return tm_form_takes(m, &args, TM_PERSISTENT)                                              \
                    ? tm_form_init(m, &args, request)                                               \
                    : m->previous.coll_##name##_init(TM_OPEN VALUES, comm, info, request,           \

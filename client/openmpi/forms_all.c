@@ -38,31 +38,33 @@ TM_FORMS(alltoallw, ialltoallw,
          .rcounts = rcounts, .rdispls = rdispls, .rtypes = rtypes)
 
 /* The barrier has no parameters before the communicator. */
-static const struct tm_args barrier_args = {.kind = TM_BARRIER};
+#define BARRIER                                                                                    \
+    TM_MODULE;                                                                                     \
+    const struct tm_args args = {.kind = TM_BARRIER, TM_CALLER}
 
 static int barrier(struct ompi_communicator_t *comm, mca_coll_base_module_t *module)
 {
-    TM_MODULE;
-    return tm_form_takes(m, &barrier_args, TM_BLOCKING)
-               ? tm_form_run(m, &barrier_args)
+    BARRIER;
+    return tm_form_takes(m, &args, TM_BLOCKING)
+               ? tm_form_run(m, &args)
                : m->previous.coll_barrier(comm, m->previous.coll_barrier_module);
 }
 
 static int ibarrier(struct ompi_communicator_t *comm, ompi_request_t **request,
                     mca_coll_base_module_t *module)
 {
-    TM_MODULE;
-    return tm_form_takes(m, &barrier_args, TM_NONBLOCKING)
-               ? tm_form_start(m, &barrier_args, request)
+    BARRIER;
+    return tm_form_takes(m, &args, TM_NONBLOCKING)
+               ? tm_form_start(m, &args, request)
                : m->previous.coll_ibarrier(comm, request, m->previous.coll_ibarrier_module);
 }
 
 static int barrier_init(struct ompi_communicator_t *comm, struct ompi_info_t *info,
                         ompi_request_t **request, mca_coll_base_module_t *module)
 {
-    TM_MODULE;
-    return tm_form_takes(m, &barrier_args, TM_PERSISTENT)
-               ? tm_form_init(m, &barrier_args, request)
+    BARRIER;
+    return tm_form_takes(m, &args, TM_PERSISTENT)
+               ? tm_form_init(m, &args, request)
                : m->previous.coll_barrier_init(comm, info, request,
                                                m->previous.coll_barrier_init_module);
 }

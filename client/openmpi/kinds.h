@@ -40,6 +40,9 @@ enum tm_kind {
         TM_KINDS
 };
 
+/* enum tm_form: forms of a collective. */
+enum tm_form { TM_BLOCKING, TM_NONBLOCKING, TM_PERSISTENT, TM_FORM_COUNT };
+
 /* TM_REASONS: X(name, constant, text). */
 #define TM_REASONS(X)                                                                              \
     X(foreign, FOREIGN, "the communicator has a process of another job")                           \
@@ -52,7 +55,7 @@ enum tm_kind {
     X(groups, GROUPS,                                                                              \
       "more communicators or persistent calls than coll_torus_communicators and "                  \
       "coll_torus_persistent")                                                                     \
-    X(internal, INTERNAL, "Open MPI agrees on a new communicator")
+    X(internal, INTERNAL, "Open MPI makes the call for itself")
 
 enum tm_reason {
     TM_TAKEN,

@@ -55,6 +55,7 @@ static void construct(struct tm_module *m)
     m->ranks = NULL;
     m->group = NULL;
     m->calls = 0;
+    m->begun = false;
     m->pace = (struct tm_pace){0};
 }
 
@@ -83,12 +84,13 @@ static bool is_world(struct ompi_communicator_t *comm)
 static int begin_group(struct tm_module *m)
 {
     uint32_t size = (uint32_t)ompi_comm_size(m->comm);
+    m->begun = true;
     m->group = tm_group_new(m->ranks, size, m->comm->c_contextid, is_world(m->comm));
     return m->group ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
 }
 
-/* enable saves the functions that served the communicator. It starts to make the group at
- * once for the job's own group, or if coll_torus_after is 0. */
+/* enable saves the functions that served the communicator. The group of the job needs no creation;
+ * others are made by has_group. */
 static int enable(mca_coll_base_module_t *module, struct ompi_communicator_t *comm)
 {
     struct tm_module *m = (struct tm_module *)module;
@@ -100,9 +102,7 @@ static int enable(mca_coll_base_module_t *module, struct ompi_communicator_t *co
         OBJ_RETAIN(m->previous.coll_##function##_module);
     TM_FUNCTIONS(X)
 #undef X
-    if (m->reason != TM_TAKEN || (tm_after() > 0 && !is_world(comm)))
-        return OMPI_SUCCESS;
-    return begin_group(m);
+    return m->reason == TM_TAKEN && is_world(comm) ? begin_group(m) : OMPI_SUCCESS;
 }
 
 mca_coll_base_module_t *tm_module_query(struct ompi_communicator_t *comm, int *priority)
@@ -147,15 +147,14 @@ static bool all_have_room(struct tm_module *m)
 
 /* has_group returns true from the call on that makes the communicator worth a group; that call
  * starts to make it. MPI makes the order of a communicator's calls and their bytes equal on all
- * ranks, so all of them begin with the same call. The calls that Open MPI makes at other times on
- * each rank have fallen back before (`internal`) and are not counted. */
+ * ranks, so all of them begin with the same call. The calls that Open MPI makes for itself have
+ * fallen back before (`internal`) and are not counted. */
 static bool has_group(struct tm_module *m, const struct tm_args *args)
 {
-    uint64_t after = tm_after();
-    if (m->group || m->calls >= after)
+    if (m->begun)
         return true;
     m->calls += tm_weight(args, m->comm);
-    if (m->calls < after)
+    if (m->calls < tm_after())
         return false;
     begin_group(m); /* without memory the call fails: it must not fall back on one rank alone */
     return true;

@@ -19,7 +19,8 @@ struct tm_module {
     bool one_node;         /* all its ranks use one daemon */
     struct ompi_communicator_t *comm;
     uint32_t *ranks;        /* of the job */
-    struct tm_group *group; /* NULL: fewer calls than coll_torus_after so far, or no memory */
+    struct tm_group *group; /* NULL: not begun, or no memory */
+    bool begun;             /* the creation of the group: after coll_torus_after calls */
     uint64_t calls;         /* that could be taken, by tm_weight */
     struct tm_pace pace;
 };

@@ -342,6 +342,70 @@ class Mishaps(unittest.TestCase):
         """, ranks=1)
         self.assertEqual(lines, ["end"])
 
+    def test_collected_groups_are_freed(self):
+        """More groups in turn than a process may have: dropped, in cycles, with plans, topologies,
+        inter-groups and persistent calls, by another thread, and at different times on the ranks."""
+        lines = self.run_ranks("""
+            with torus.Job() as job:
+                for i in range(150):
+                    group = job.Split(job.rank % 2, 0)
+                    if job.rank == 1 and i % 3 == 0:
+                        kept = group  # ranks drop groups at different times
+                for i in range(60):
+                    grid = job.Create_cart([job.size], periods=True)
+                    grid.neighbor_allgather(i)
+                    x = torus.DistArray((4, 2), group=grid).T
+                    y = np.zeros(1)
+                    request = grid.Iallreduce(np.ones(1), y)
+                    del grid  # the call is in flight
+                    request.wait()
+                    assert y[0] == job.size and x.sum() == 0
+                for i in range(60):
+                    pair = job.Icreate_intergroup([0], [1]).wait()
+                    carrier = pair.carrier
+                    del pair
+                    assert carrier.allgather(i) == [i, i]
+                for i in range(60):
+                    call = job.Dup().Allreduce_init(np.ones(1), y)  # outlives its group
+                    call.start().wait()
+                for i in range(60):
+                    threading.Thread(target=job.Dup().Free).start()
+                print("ended")
+        """, options=["--set", "limits.groups_per_process=40"])
+        self.assertEqual(lines, ["ended", "ended"])
+
+    def test_groups_in_cycles_are_collected_in_time(self):
+        lines = self.run_ranks("""
+            gc.disable()  # as if the collector never ran by itself
+            with torus.Job() as job:
+                for i in range(1200):
+                    group = job.Dup()
+                    group.me = group
+                print(job.context.groups < 300)
+            del group
+            gc.collect()  # after the close
+        """)
+        self.assertEqual(lines, ["True", "True"])
+
+    def test_a_group_that_ends_with_the_interpreter(self):
+        lines = self.run_ranks("""
+            job = torus.Job()
+            group = job.Dup()
+            group.me = group
+            call = group.Barrier_init()
+            request = call.start()
+            if os.fork() == 0:
+                del group, call, request
+                gc.collect()
+                os._exit(0)
+            os.wait()
+            request.wait()
+            group.Barrier()
+            print("ended")
+            job.close()
+        """)
+        self.assertEqual(lines, ["ended", "ended"])
+
     def test_a_rank_that_dies(self):
         lines = self.run_ranks("""
             job = torus.Job()

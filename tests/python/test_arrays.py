@@ -43,6 +43,22 @@ class Arrays(RankTest):
         if array.local.size:
             np.testing.assert_array_equal(array.local, reference[np.ix_(*array.layout_indices())])
 
+    def test_layouts_with_any_blanks(self):
+        """Blanks between the words of a layout have no meaning."""
+        last = self.job.size - 1
+        x = self.random.normal(size=(5, 2 * last + 3))
+        for texts in ((f"(block, *) @0-{last}", f"(block, *)@0-{last}", f"( block ,*)@ 0 - {last}"),
+                      (f"(*, cyclic(2)) order 1,0 @{last}", f"(*,cyclic( 2 ))order 1 , 0@{last}"),
+                      ("(cyclic+1, *)", "(cyclic + 1,*)"),
+                      (f"(*, block) on {last + 1}", f"(*,block)on {last + 1}")):
+            arrays = [torus.DistArray.fromwhole(x, text) for text in texts]
+            for a in arrays:
+                self.assertEqual(a.layout, texts[0])
+                np.testing.assert_array_equal(a.local, arrays[0].local)
+                np.testing.assert_array_equal(a.whole(), x)
+        with self.assertRaisesRegex(torus.InvalidError, "expected"):
+            torus.DistArray.fromwhole(x, "(block, *)@")
+
     def test_layouts_and_moves(self):
         for whole, layout in self.arrays():
             x = torus.DistArray.fromwhole(whole, layout)

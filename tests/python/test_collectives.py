@@ -51,6 +51,94 @@ class Collectives(RankTest):
                 for target, values in zip(targets, expected if blocks else [expected]):
                     np.testing.assert_array_equal(target, values)
 
+    def test_lists_of_mpi4py(self):
+        """[x, type], [x, count, type], counts and places by rank, and no counts for equal parts."""
+        job, size, rank = self.job, self.size, self.rank
+        everything = np.repeat(np.arange(size), 2)
+        data = bytearray(np.full(3, rank, "f8"))
+        job.Bcast([data, "f8"], size - 1)
+        self.assertEqual(np.frombuffer(data).tolist(), [size - 1] * 3)
+        wide = np.full(5, rank)
+        job.Bcast([wide, 2, int], size - 1)
+        self.assertEqual(wide.tolist(), [size - 1] * 2 + [rank] * 3)
+        job.Bcast([wide, (1, 4), np.dtype(int)], size - 1)
+        self.assertEqual(wide[4], size - 1)
+        own = np.full(4, rank)
+        for spec in ([own, 2], [own, 2, "i8"], [own, (2, 1), "i8"], [own, 2, 2, "i8"],
+                     [own[:2], "i8"]):
+            got = np.zeros(2 * size + 1, int)
+            for target in ([got, 2, "i8"], [got, (2, 0)], [got[:-1], None, "i8"]):
+                self.three("Allgather", spec, target, None)
+                np.testing.assert_array_equal(got[:-1], everything)
+        counts = np.arange(size) % 2 + 1
+        places, mine = 3 * np.arange(size), np.full(counts[rank], rank + 1)
+        for spec in ([counts, places, "i8"], [(counts, places), "i8"], [counts, places],
+                     [[counts.tolist(), places], int]):
+            got = np.zeros(3 * size, int)
+            job.Allgatherv([mine, mine.size, "i8"], [got, *spec])
+            for r in range(size):
+                self.assertEqual(got[3 * r:3 * r + counts[r]].tolist(), [r + 1] * counts[r])
+        got = np.zeros(2 * size, int)
+        for target in (got, [got, 2, "i8"], [got, "i8"], [got, None]):
+            self.three("Allgatherv", own[:2], target if isinstance(target, list) else got,
+                       everything)
+        self.three("Gatherv", own[:2], got, everything if rank == 0 else None)
+        part = np.zeros(2, int)
+        self.three("Scatterv", everything if rank == 0 else None, part, own[:2])
+        self.three("Scatterv", [everything, 2, "i8"] if rank == 0 else None, [part, "i8"], own[:2])
+        self.three("Alltoallv", np.repeat(own[:1], 2 * size), got, everything)
+        self.three("Reduce_scatter", everything, part, size * own[:2])
+        self.three("Reduce_scatter", [everything, "i8"], [part, "i8"], size * own[:2],
+                   recvcounts=2)
+
+    def test_fortran_order(self):
+        """Elements are in the order of the memory, as in mpi4py."""
+        job, size, rank = self.job, self.size, self.rank
+        x = np.asfortranarray(np.arange(6.0).reshape(2, 3) + 10 * rank)
+        total = np.zeros((2, 3), order="F")
+        self.three("Allreduce", x, total, size * np.arange(6.0).reshape(2, 3) +
+                   5 * size * (size - 1))
+        got, rows = np.zeros((2, 3, size), order="F"), np.zeros((size, 6))
+        job.Allgather(x, got)
+        job.Allgather(x, rows)
+        for r in range(size):
+            np.testing.assert_array_equal(got[..., r], x + 10 * (r - rank))
+            np.testing.assert_array_equal(rows[r], (x + 10 * (r - rank)).ravel(order="F"))
+        job.Bcast(x, size - 1)
+        np.testing.assert_array_equal(x, np.arange(6.0).reshape(2, 3) + 10 * (size - 1))
+        turned = np.zeros((2, 3), order="F")
+        job.Allreduce(memoryview(x), turned, op=torus.MAX)
+        np.testing.assert_array_equal(turned, x)
+        cube = np.zeros((2, 3, 4), order="F").transpose(1, 0, 2)  # neither order
+        with self.assertRaisesRegex(ValueError, "contiguous"):
+            job.Bcast(cube)
+
+    def test_a_nan_wins_on_every_rank(self):
+        """Also in the lower-case calls, whichever rank has it; MINLOC and MAXLOC name its rank."""
+        job, size = self.job, self.size
+        for where in range(size):
+            value = float("nan") if self.rank == where else float(self.rank)
+            for kind in ("f2", "f4", "f8", "f16"):
+                found = np.zeros(2, kind)
+                for op in (torus.MIN, torus.MAX):
+                    job.Allreduce(np.array([value, 1], kind), found, op=op)
+                    self.assertTrue(np.isnan(found[0]) and found[1] == 1)
+            for op in (torus.MIN, torus.MAX):
+                for one in (value, np.float32(value)):
+                    self.assertTrue(np.isnan(job.allreduce(one, op=op)))
+                    scanned = job.scan(one, op=op)
+                    self.assertEqual(bool(np.isnan(scanned)), self.rank >= where)
+                    least = job.reduce(one, op=op, root=size - 1)
+                    self.assertTrue(least is None or np.isnan(least))
+            for op in (torus.MINLOC, torus.MAXLOC):
+                self.assertEqual(job.allreduce((value, self.rank), op=op)[1], where)
+                mine = np.array([(value, self.rank)], torus.pair_dtype("f8"))
+                pair = np.zeros_like(mine)
+                job.Allreduce(mine, pair, op=op)
+                self.assertEqual(pair["place"][0], where)
+        self.assertEqual(job.allreduce((float("nan"), self.rank), op=torus.MAXLOC)[1], 0)
+        self.assertEqual(job.allreduce((1.0, size - self.rank), op=torus.MINLOC)[1], 1)
+
     def test_reductions_of_all_types_and_operators(self):
         for dtype in DTYPES:
             whole = self.values(7, dtype)

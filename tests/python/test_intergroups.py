@@ -130,7 +130,7 @@ class Intergroups(RankTest):
                              (lambda: pair.Alltoallw(torus.IN_PLACE, []), ValueError),
                              (lambda: pair.Alltoallw([], [three]), ValueError),
                              (lambda: pair.Reduce_scatter_block(three, np.zeros(1000)), ValueError),
-                             (lambda: pair.Reduce_scatter(three, three), TypeError),
+                             (lambda: pair.Reduce_scatter(np.zeros(3 * pair.size + 1), three), ValueError),
                              (lambda: pair.Reduce_scatter(three, three, [9] * pair.size), ValueError),
                              (lambda: pair.Allgather(three, np.zeros(3 * pair.remote_size)[::2]),
                               (TypeError, ValueError))):

@@ -42,8 +42,7 @@ class Mistakes(RankTest):
             self.refused(ValueError, "contiguous", self.job.Allreduce, wrong, out)
             self.refused(ValueError, "contiguous", self.job.Allreduce, out, wrong)
         self.refused(ValueError, "contiguous", self.job.Bcast, np.broadcast_to(1.0, (3,)))
-        self.refused(ValueError, "contiguous", self.job.Allreduce, np.asfortranarray(whole),
-                     np.zeros((4, 6)))
+        self.refused(ValueError, "contiguous", self.job.Allreduce, whole.T[::2], out)
         raw = np.zeros(33, np.uint8)[1:].view("f8")
         self.refused(ValueError, "aligned", self.job.Allreduce, raw, np.zeros(4))
 
@@ -90,8 +89,17 @@ class Mistakes(RankTest):
                      [np.zeros(2 * size), [2] * size, [-1] * size])
         self.refused(TypeError, "integers", job.Allgatherv, np.zeros(2),
                      [np.zeros(2 * size), [2.5] * size])
-        self.refused(TypeError, "pass", job.Allgatherv, np.zeros(2), np.zeros(2 * size))
+        self.refused(TypeError, "a list of 5", job.Bcast, [np.zeros(2), 1, 0, "f8", 1])
+        for wrong in ([np.zeros(2), 3, "f8"], [np.zeros(2), (1, 2)], [np.zeros(2), -1]):
+            self.refused(ValueError, "the list names elements", job.Bcast, wrong)
+        self.refused(TypeError, "the list says float32", job.Bcast, [np.zeros(2), "f4"])
+        self.refused(ValueError, "no row of elements", job.Bcast, [bytearray(9), "f8"])
+        self.refused(TypeError, "integers", job.Bcast, [np.zeros(2), 1.5])
         if size > 1:
+            self.refused(ValueError, "equal parts", job.Allgatherv, np.zeros(2),
+                         np.zeros(2 * size + 1))
+            self.refused(ValueError, "equal parts", job.Reduce_scatter, np.zeros(size + 1),
+                         np.zeros(1))
             self.refused(ValueError, "overlap", job.Allgatherv, np.zeros(2),
                          [np.zeros(2 * size), [2] * size, [0] * size])
         self.refused(ValueError, "IN_PLACE", job.Allgather, np.zeros(1), torus.IN_PLACE)

@@ -2,12 +2,17 @@
 """Buffers of the upper-case calls: checked before the library sees them.
 
 A buffer is a NumPy array, or an object with the buffer protocol such as bytearray. Its elements are
-contiguous in C order, aligned, in the byte order of this machine, and of a type of the library. The
-buffers that a call writes are writable. The request of a call keeps them alive.
+contiguous in C or Fortran order, aligned, in the byte order of this machine, and of a type of the
+library. The buffers that a call writes are writable. The request of a call keeps them alive.
+
+A list, as in mpi4py, says which elements of a buffer a call uses: [x, type], [x, count, type] or
+[x, (count, place), type]; for counts by rank [x, counts, type], [x, (counts, places), type] or
+[x, counts, places, type]. The type, which may be left out, is one of NumPy. Elements are in the order
+of the memory.
 """
 from __future__ import annotations
 
-from typing import Any, List, NamedTuple, Sequence, Tuple
+from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -121,11 +126,54 @@ def check_writable(array: np.ndarray, what: str) -> None:
         raise ValueError(f"{what}: the array is read-only, and the call writes it")
 
 
-def check(obj: Any, what: str, writable: bool) -> Buffer:
-    """Returns the buffer of an array, or raises TypeError or ValueError that names `what`."""
+def _typed(obj: Any, kind: Any, what: str) -> np.ndarray:
+    """Returns the array of a buffer whose elements have the type `kind`: bytes are taken as such."""
+    array, dtype = _as_array(obj, what), np.dtype(kind)
+    if array.dtype == dtype:
+        return array
+    if array.dtype.itemsize != 1 or array.dtype.kind not in "iu":
+        raise TypeError(f"{what} has elements of {array.dtype}, but the list says {dtype}")
+    if not array.flags.c_contiguous or array.nbytes % dtype.itemsize:
+        raise ValueError(f"{what}: {array.nbytes} bytes are no row of elements of {dtype}")
+    return array.reshape(-1).view(dtype)
+
+
+def _described(spec: Any, what: str) -> Tuple[Any, List[Any]]:
+    """Returns the buffer of a list with the type that the list names, and the rest of the list."""
+    if not isinstance(spec, (list, tuple)):
+        return spec, []
+    if not 2 <= len(spec) <= 4:
+        raise TypeError(f"{what}: a list of {len(spec)} entries: pass [x, type], [x, counts, type] or "
+                        "[x, counts, places, type]; the lower-case calls take lists of objects")
+    obj, *rest = spec
+    if isinstance(rest[-1], (str, type, np.dtype)):
+        return _typed(obj, rest[-1], what), rest[:-1]
+    return obj, rest
+
+
+def check(spec: Any, what: str, writable: bool, blocks: int = 1) -> Buffer:
+    """Returns the buffer of an array or a list, or raises TypeError or ValueError that names `what`.
+    The count in a list is that of one of `blocks` blocks."""
+    obj, rest = _described(spec, what)
+    whole = _checked(obj, what, writable)
+    if not rest or rest[0] is None:
+        return whole
+    numbers = [rest[0], 0] if np.size(rest) == 1 else rest[0] if len(rest) == 1 else rest
+    count, place = _integers(numbers, "numbers of [count, place]", 2, what)
+    end = place + count * blocks
+    if count < 0 or place < 0 or end > whole.count:
+        raise ValueError(f"{what}: the list names elements {place} to {end - 1}, but the array has "
+                         f"{whole.count}")
+    return _checked(whole.elements.reshape(-1)[place:end], what, writable)
+
+
+def _checked(obj: Any, what: str, writable: bool) -> Buffer:
+    """Returns the buffer of an array."""
     array, number = elements(obj, what, writable)
+    if array.flags.f_contiguous and not array.flags.c_contiguous:
+        array = array.T  # in the order of the memory
     if not array.flags.c_contiguous:
-        raise ValueError(f"{what}: the elements are not contiguous in C order (shape "
+        raise ValueError(f"{what}: the elements are not contiguous (shape "
                          f"{array.shape}, strides {array.strides}): pass a copy, such as "
                          "numpy.ascontiguousarray(x)")
     if not array.flags.aligned:
@@ -138,14 +186,14 @@ def check(obj: Any, what: str, writable: bool) -> Buffer:
     return Buffer(ffi.cast("void *", held), array.size, number, (array, held))
 
 
-def source(obj: Any, what: str = "sendbuf") -> Buffer:
+def source(spec: Any, what: str = "sendbuf", blocks: int = 1) -> Buffer:
     """Returns a buffer that the call reads."""
-    return check(obj, what, False)
+    return check(spec, what, False, blocks)
 
 
-def destination(obj: Any, what: str = "recvbuf") -> Buffer:
+def destination(spec: Any, what: str = "recvbuf", blocks: int = 1) -> Buffer:
     """Returns a buffer that the call writes."""
-    return check(obj, what, True)
+    return check(spec, what, True, blocks)
 
 
 def same_type(a: Buffer, b: Buffer) -> None:
@@ -180,16 +228,15 @@ def _integers(values: Any, name: str, size: int, what: str) -> List[int]:
 
 def parts(spec: Any, what: str, writable: bool, size: int, placed: bool = False) -> Parts:
     """Returns the buffer of [array, counts], [array, counts, places] or [array, (counts, places)],
-    with `size` parts that lie inside of the array; parts that are written must not overlap.
+    each with or without a type, with `size` parts that lie inside of the array; parts that are
+    written must not overlap. One count stands for all; without counts the parts are equal.
     `placed`: parts without places are contiguous, also where the library ignores some of them."""
-    if not isinstance(spec, (list, tuple)) or len(spec) not in (2, 3):
-        raise TypeError(f"{what}: pass [array, counts] or [array, counts, places]")
-    array, *rest = spec
-    if len(rest) == 1 and isinstance(rest[0], tuple) and len(rest[0]) == 2 and not isinstance(
-            rest[0][0], (int, np.integer)):
+    array, rest = _described(spec, what)
+    if len(rest) == 1 and isinstance(rest[0], (tuple, list)) and len(rest[0]) == 2 and not (
+            isinstance(rest[0][0], (int, np.integer))):
         rest = list(rest[0])
-    buffer = check(array, what, writable)
-    counts = _integers(rest[0], "counts", size, what)
+    buffer = _checked(array, what, writable)
+    counts = _counts(rest[0] if rest else None, buffer, size, what)
     if any(c < 0 for c in counts):
         raise ValueError(f"{what}: negative counts")
     places = _places(rest[1], counts, size, what) if len(rest) == 2 and rest[1] is not None else None
@@ -199,6 +246,18 @@ def parts(spec: Any, what: str, writable: bool, size: int, placed: bool = False)
         _disjoint(counts, at, what)
     return Parts(buffer, ffi.new("size_t []", counts or [0]),
                  ffi.NULL if places is None and not placed else ffi.new("ptrdiff_t []", at or [0]))
+
+
+def _counts(values: Optional[Any], buffer: Buffer, size: int, what: str) -> List[int]:
+    if values is None:
+        each, left = divmod(buffer.count, max(size, 1))
+        if left or (size == 0 and buffer.count):
+            raise ValueError(f"{what}: {buffer.count} elements are not {size} equal parts: pass "
+                             "their counts")
+        return [each] * size
+    if isinstance(values, (int, np.integer)):
+        values = [values] * size
+    return _integers(values, "counts", size, what)
 
 
 def _places(values: Any, counts: Sequence[int], size: int, what: str) -> List[int]:

@@ -48,11 +48,11 @@ def _reduction(group: Any, name: str, send: Any, recv: Any, op: Any, last: Tuple
     times, unless the call is in place: then the destination has the larger of the two."""
     kept: List[Buffer] = []
     if in_place(send):
-        d = destination(recv)
-        s, blocks = None, (max(blocks), max(blocks))
+        blocks = (max(blocks), max(blocks))
+        s, d = None, destination(recv, blocks=blocks[1])
     else:
-        s = source(send)
-        d = destination(recv) if writes else s
+        s = source(send, blocks=blocks[0])
+        d = destination(recv, blocks=blocks[1]) if writes else s
     if s is not None and writes:
         same_type(s, d)
         same_count(d.count * blocks[0], s.count * blocks[1], "recvbuf" if blocks[0] == 1 else
@@ -100,12 +100,9 @@ def reduce_scatter(group: Any, send: Any, recv: Any, counts: Any, op: Any) -> Ca
     """Reduce_scatter."""
     d = destination(recv)
     s = None if in_place(send) else source(send)
-    if counts is None:
-        raise TypeError("recvcounts is missing: the number of elements of each rank")
-    parts = buffers.parts([(recv if s is None else send), counts], "recvcounts", s is None,
-                          group.size)
-    total = sum(parts.counts)
     have = d if s is None else s
+    parts = buffers.parts([have.elements, counts], "recvcounts", s is None, group.size)
+    total = sum(parts.counts)
     same_count(have.count, total, "recvbuf" if s is None else "sendbuf", "the sum of recvcounts")
     if s is not None:
         same_type(s, d)
@@ -120,8 +117,8 @@ def _blocks(group: Any, name: str, send: Any, recv: Any, many: Tuple[int, int],
             used: Tuple[bool, bool] = (True, True), last: Tuple[Any, ...] = ()) -> Call:
     """A call that moves blocks: the buffers have many[0] and many[1] blocks of one size. A buffer
     that this rank does not use is ignored. Either may be IN_PLACE where the library allows that."""
-    s = source(send) if used[0] and not in_place(send) else None
-    d = destination(recv) if used[1] and not in_place(recv) else None
+    s = source(send, blocks=many[0]) if used[0] and not in_place(send) else None
+    d = destination(recv, blocks=many[1]) if used[1] and not in_place(recv) else None
     if s is None and d is None:
         raise ValueError("both buffers are IN_PLACE or not used")
     if s is not None and d is not None:
@@ -335,9 +332,9 @@ def _neighbour_alltoallw(group: Any, name: str, send: Any, recv: Any, e: Edges) 
 
 
 def _neighbour_blocks(_group: Any, name: str, send: Any, recv: Any, e: Edges) -> Call:
-    s, d = source(send), destination(recv)
-    same_type(s, d)
     out = e.destinations if name.endswith("alltoall") else 1
+    s, d = source(send, blocks=out), destination(recv, blocks=e.sources)
+    same_type(s, d)
     count = s.count // out if out else (d.count // e.sources if e.sources else 0)
     same_count(s.count, count * out, "sendbuf", f"{out} equal blocks")
     same_count(d.count, count * e.sources, "recvbuf",

@@ -65,6 +65,8 @@ class Context:
         options.threads = 1
         self.pid = os.getpid()
         self.closed = False
+        self.groups = 0
+        self.groups_most = 128  # handles.make_room collects then
         self.lock = threading.RLock()
         self.pending: Dict[int, "Request"] = {}  # in flight; these own their buffers
         self._deferred: Deque[Any] = collections.deque()

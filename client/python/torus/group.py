@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence,
 from ._torus import ffi, lib
 from . import calls, errors
 from .context import Context
+from .handles import Handle, make_room
 from .objects import Objects
 from .operators import SUM
 from .requests import Request
@@ -46,34 +47,36 @@ class Persistent:
     def __init__(self, group: "Group", call: calls.Call) -> None:
         context, free = group.context, call.free
         context.enter()
+        make_room(context)
         init = getattr(lib, f"torus_{call.name}_init")
 
-        def end(pointer: Any) -> None:
-            context.defer(lib.torus_persistent_free, pointer)
+        def end(pointer: Any) -> int:
+            code = lib.torus_persistent_free(pointer)
             free()
+            return code
 
-        def create() -> Any:
+        def create() -> Handle:
             made = ffi.new("torus_persistent **")
             try:
                 context.check(init(group.pointer, *call.arguments, made))
             except BaseException:
                 free()
                 raise
-            return ffi.gc(made[0], end)
+            return Handle(context, made[0], end)
 
         self._context = context
         self._call = call
         self._request: Optional[Request] = None
-        self._pointer = context.interruptible(create)
+        self._handle: Optional[Handle] = context.interruptible(create)
 
     def __repr__(self) -> str:
-        state = "freed" if self._pointer is None else "complete" if self.done else "in flight"
+        state = "freed" if self._handle is None else "complete" if self.done else "in flight"
         return f"<torus.Persistent {self._call.name}: {state}>"
 
     def start(self) -> Request:
         """Starts the call once; its request owns the buffers until it is complete."""
-        pointer = self._pointer
-        if pointer is None:
+        handle = self._handle
+        if handle is None:
             raise errors.make(lib.TORUS_ERR_SHUTDOWN, "this persistent call has been freed")
         if self._request is not None:
             self._request.poll()
@@ -81,8 +84,9 @@ class Persistent:
                 raise errors.make(lib.TORUS_ERR_BUSY, f"{self._call.name}: the previous start is "
                                   "still in flight: wait for it first")
         self._call.begin()
+        pointer = handle.raw
         self._request = Request(self._context, lambda r: lib.torus_persistent_start(pointer, r),
-                                [self, pointer], self._call.finish)
+                                [self, handle], self._call.finish)
         return self._request
 
     def wait(self, timeout: Optional[float] = None) -> None:
@@ -101,7 +105,7 @@ class Persistent:
 
     def free(self) -> None:
         """Frees the call; a start in flight completes. The end of the object frees it, too."""
-        self._pointer = None
+        self._handle = None
 
     Start = start
     Wait = wait
@@ -153,7 +157,8 @@ def three_forms(prepare: "Callable[P, calls.Call]") -> (
 
 
 class Group(Objects):
-    """Ranks of a job. A context manager: a `with` block frees the group at its end.
+    """Ranks of a job. A context manager: a `with` block frees the group at its end. A group that
+    nothing refers to is freed, too.
 
     >>> with job.Split(color=job.rank % 2, key=job.rank) as half:
     ...     half.allreduce(1) == half.size
@@ -163,12 +168,12 @@ class Group(Objects):
     PLANS_MAX = 64  # plans of redistributions and transforms that a group keeps
     neighbourhood: Optional[Tuple[Any, Any, Any, Any]] = None  # dims, periods, sources, destinations
 
-    def __init__(self, context: Context, pointer: Any, allow_pickle: bool) -> None:
-        self.context = context
-        self._pointer = pointer
+    def __init__(self, handle: Handle, allow_pickle: bool) -> None:
+        self.context = handle.context
+        self.handle = handle
         self.allow_pickle = allow_pickle
-        self.rank: int = lib.torus_rank(pointer)
-        self.size: int = lib.torus_size(pointer)
+        self.rank: int = lib.torus_rank(handle.raw)
+        self.size: int = lib.torus_size(handle.raw)
         self._timeout: Optional[float] = None
         self.plans: Dict[Any, Any] = collections.OrderedDict()
 
@@ -178,10 +183,7 @@ class Group(Objects):
     @property
     def pointer(self) -> Any:
         """The group of the library; ShutdownError after Free or close."""
-        self.context.enter()
-        if self.freed:
-            raise errors.make(lib.TORUS_ERR_SHUTDOWN, "this group has been freed")
-        return self._pointer
+        return self.handle.pointer
 
     @property
     def carrier(self) -> "Group":
@@ -199,7 +201,7 @@ class Group(Objects):
     # ---- groups ----
 
     def _plain(self, pointer: Any) -> "Group":
-        return Group(self.context, pointer, self.allow_pickle)
+        return Group(Handle(self.context, pointer), self.allow_pickle)
 
     def _twin(self, pointer: Any) -> "Group":
         """Returns a group of the same ranks."""
@@ -209,6 +211,7 @@ class Group(Objects):
               wrap: Optional[Callable[[Any], Any]] = None) -> Request:
         """Starts the creation of a group; the request's result is the group, or None."""
         made = ffi.new("torus_group **")
+        make_room(self.context)
         pointer = self.pointer
 
         def finish() -> Any:
@@ -309,19 +312,14 @@ class Group(Objects):
         """Leaves and frees the group. Calls in flight complete. Other ranks do not wait."""
         if self.freed or self.context.closed:
             return
+        self.context.enter()
         self.plans.clear()
-        pointer, self._pointer = self.pointer, ffi.NULL
-        self.context.check(lib.torus_group_free(pointer))
-
-    def forget(self) -> None:
-        """Leaves the group of the library to its inter-group, which frees it."""
-        self.plans.clear()
-        self._pointer = ffi.NULL
+        self.context.check(self.handle.free())
 
     @property
     def freed(self) -> bool:
         """Whether this rank has freed the group."""
-        return self._pointer == ffi.NULL
+        return self.handle.freed
 
     def translate(self, rank: int, other: "Group") -> Optional[int]:
         """Returns the rank in `other` of the process that has `rank` here, or None."""

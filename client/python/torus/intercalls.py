@@ -28,20 +28,20 @@ class Shares(NamedTuple):
     places: List[int]
 
 
-def source(obj: Any) -> Buffer:
+def source(obj: Any, blocks: int = 1) -> Buffer:
     """Returns a buffer that the call reads."""
     _not_in_place(obj, "sendbuf")
-    return buffers.source(obj)
+    return buffers.source(obj, blocks=blocks)
 
 
-def destination(obj: Any) -> Buffer:
+def destination(obj: Any, blocks: int = 1) -> Buffer:
     """Returns a buffer that the call writes."""
     _not_in_place(obj, "recvbuf")
-    return buffers.destination(obj)
+    return buffers.destination(obj, blocks=blocks)
 
 
-def _both(send: Any, recv: Any) -> Tuple[Buffer, Buffer]:
-    s, d = source(send), destination(recv)
+def _both(send: Any, recv: Any, blocks: Tuple[int, int] = (1, 1)) -> Tuple[Buffer, Buffer]:
+    s, d = source(send, blocks[0]), destination(recv, blocks[1])
     same_type(s, d)
     return s, d
 
@@ -159,7 +159,7 @@ def _to_root(pair: Any, send: Any, root: int,
 def gather(pair: Any, send: Any, recv: Any, root: Any) -> Call:
     """Gather."""
     return _to_root(pair, send, role(pair, root),
-                    lambda: (_equal(pair, destination(recv), "recvbuf"), None))
+                    lambda: (_equal(pair, destination(recv, pair.remote_size), "recvbuf"), None))
 
 
 def gatherv(pair: Any, send: Any, recv: Any, root: Any) -> Call:
@@ -178,7 +178,8 @@ def _from_root(pair: Any, recv: Any, root: int, sent: Callable[[], Shares]) -> C
 
 def scatter(pair: Any, send: Any, recv: Any, root: Any) -> Call:
     """Scatter."""
-    return _from_root(pair, recv, role(pair, root), lambda: _equal(pair, source(send), "sendbuf"))
+    return _from_root(pair, recv, role(pair, root), lambda: _equal(
+        pair, source(send, pair.remote_size), "sendbuf"))
 
 
 def scatterv(pair: Any, send: Any, recv: Any, root: Any) -> Call:
@@ -189,7 +190,7 @@ def scatterv(pair: Any, send: Any, recv: Any, root: Any) -> Call:
 
 def allgather(pair: Any, send: Any, recv: Any) -> Call:
     """Allgather."""
-    s, d = _both(send, recv)
+    s, d = _both(send, recv, (1, pair.remote_size))
     counts = s.count, _block(pair, d, "recvbuf")
     return _direct(pair, "allgather", (s.pointer, counts[0], d.pointer, counts[1], s.type), [s, d],
                    lambda: _exchange(pair, _whole(pair, s), _equal(pair, d, "recvbuf")))
@@ -202,7 +203,7 @@ def allgatherv(pair: Any, send: Any, recv: Any) -> Call:
 
 def alltoall(pair: Any, send: Any, recv: Any) -> Call:
     """Alltoall."""
-    s, d = _both(send, recv)
+    s, d = _both(send, recv, (pair.remote_size, pair.remote_size))
     counts = _block(pair, s, "sendbuf"), _block(pair, d, "recvbuf")
     return _direct(pair, "alltoall", (s.pointer, counts[0], d.pointer, counts[1], s.type), [s, d],
                    lambda: _exchange(pair, _equal(pair, s, "sendbuf"), _equal(pair, d, "recvbuf")))
@@ -263,7 +264,7 @@ def allreduce(pair: Any, send: Any, recv: Any, op: Any) -> Call:
 
 def reduce_scatter_block(pair: Any, send: Any, recv: Any, op: Any) -> Call:
     """Reduce_scatter_block."""
-    s, d = _both(send, recv)
+    s, d = _both(send, recv, (pair.size, 1))
     same_count(d.count * pair.size, s.count, f"recvbuf, times {pair.size},",
                f"sendbuf has {s.count} elements")
     return _exchange(pair, _equal(pair, s, "sendbuf"), *_folded(pair, d, op))
@@ -273,9 +274,7 @@ def reduce_scatter(pair: Any, send: Any, recv: Any, counts: Any, op: Any) -> Cal
     """Reduce_scatter. A rank does not know the counts of the other group: it sends its whole buffer
     to each of its ranks."""
     s, d = _both(send, recv)
-    if counts is None:
-        raise TypeError("recvcounts is missing: the number of elements of each rank of this group")
-    parts = buffers.parts([send, counts], "recvcounts", False, pair.size)
+    parts = buffers.parts([s.elements, counts], "recvcounts", False, pair.size)
     same_count(s.count, sum(parts.counts), "sendbuf", "the sum of recvcounts")
     at, own = sum(parts.counts[0:pair.rank]), parts.counts[pair.rank]
     same_count(d.count, own, "recvbuf", "recvcounts of this rank")

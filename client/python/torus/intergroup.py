@@ -37,6 +37,7 @@ class InterGroup(InterObjects):
         """Takes over a group; its first ranks, `first` of them, are one side."""
         made = ffi.new("torus_intergroup **")
         everyone.context.check(lib.torus_intergroup_of(everyone.pointer, first, made))
+        everyone.handle.leave = lambda _: lib.torus_intergroup_free(made[0])
         self._everyone = everyone
         self._sides = first
         self._pointer = made[0]
@@ -53,7 +54,7 @@ class InterGroup(InterObjects):
     @property
     def carrier(self) -> Group:
         """The group of both sides, which makes the calls; ShutdownError after Free."""
-        if self._pointer == ffi.NULL:
+        if self._everyone.freed:
             raise errors.make(lib.TORUS_ERR_SHUTDOWN, "this inter-group has been freed")
         return self._everyone
 
@@ -91,11 +92,7 @@ class InterGroup(InterObjects):
 
     def Free(self) -> None:
         """Leaves and frees the inter-group. Calls in flight complete. Other ranks do not wait."""
-        if self._pointer == ffi.NULL or self.context.closed:
-            return
-        pointer, self._pointer = self.pointer, ffi.NULL
-        self._everyone.forget()
-        self.context.check(lib.torus_intergroup_free(pointer))
+        self._everyone.Free()
 
     def __enter__(self: Self) -> Self:
         return self

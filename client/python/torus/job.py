@@ -14,6 +14,7 @@ from ._torus import ffi, lib
 from . import errors
 from .context import Context
 from .group import Group
+from .handles import Handle
 from .requests import Request
 
 _open: List["weakref.ref[Job]"] = []
@@ -51,7 +52,7 @@ class Job(Group):
         try:
             Request(context, lambda r: lib.torus_ijoin(context.pointer, options, world, r),
                     [options, kept, world]).wait()
-            super().__init__(context, world[0], allow_pickle)
+            super().__init__(Handle(context, world[0], None), allow_pickle)
         except BaseException:
             context.disconnect()
             raise

@@ -53,22 +53,29 @@ class Op:
         return f"<torus.Op {self.name}>"
 
 
+# A NaN wins over a number, on whichever rank it is, as in the upper-case calls; only NaN != NaN.
+
+
 def _lesser(a: Any, b: Any) -> Any:
-    return b if b < a else a
+    return b if b < a or b != b else a
 
 
 def _greater(a: Any, b: Any) -> Any:
-    return b if b > a else a
+    return b if b > a or b != b else a
+
+
+def _is_before(a: Any, b: Any) -> bool:
+    """Whether pair b precedes pair a by its place, or as the only NaN, unless their values decide."""
+    nan = a[0] != a[0], b[0] != b[0]
+    return b[1] < a[1] if a[0] == b[0] or all(nan) else nan[1]
 
 
 def _minloc(a: Any, b: Any) -> Any:
-    return min(a, b, key=lambda pair: (pair[0], pair[1]))
+    return b if b[0] < a[0] or _is_before(a, b) else a
 
 
 def _maxloc(a: Any, b: Any) -> Any:
-    if a[0] == b[0]:
-        return a if a[1] <= b[1] else b
-    return a if a[0] > b[0] else b
+    return b if b[0] > a[0] or _is_before(a, b) else a
 
 
 SUM = Op("SUM", lib.TORUS_SUM, operator.add)

@@ -12,29 +12,31 @@ from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
 import numpy as np
 
 from ._torus import ffi, lib
+from .handles import Handle
 from .requests import Request
 
 Index = Union[slice, np.ndarray]
+_AXES = re.compile(r"\(((?:[^()]|\([^()]*\))*)\)(.*)")  # the axes in parentheses, and the rest
 
 
 class Plan:
-    """A plan of the library. It holds its group; the group's end frees the library's plan."""
+    """A plan of the library. It keeps its group of the library; the end of this frees the plan."""
 
-    def __init__(self, group: Any, pointer: Any) -> None:
-        self.group = group
-        self.pointer = ffi.gc(pointer, lambda p: group.context.defer(_free, group, p))
+    def __init__(self, handle: Handle, pointer: Any) -> None:
+        self.handle = handle
+        self.pointer = ffi.gc(pointer, lambda p: handle.context.defer(_free, handle, p))
 
     def start(self, source: np.ndarray, destination: np.ndarray) -> Request:
         """Starts the plan on arrays that hold this rank's parts in the order of the memory."""
-        self.group.pointer  # pylint: disable=pointless-statement  # raises if it has been freed
+        self.handle.pointer  # pylint: disable=pointless-statement  # raises if it has been freed
         kept = [self, source, destination, ffi.from_buffer(source),
                 ffi.from_buffer(destination, require_writable=True)]
-        return Request(self.group.context,
+        return Request(self.handle.context,
                        lambda r: lib.torus_start(self.pointer, kept[3], kept[4], r), kept)
 
 
-def _free(group: Any, pointer: Any) -> None:
-    if not group.freed and not group.context.closed:  # else the library has freed the plan
+def _free(handle: Handle, pointer: Any) -> None:
+    if not handle.freed and not handle.context.closed:  # else the library has freed the plan
         lib.torus_plan_free(pointer)
 
 
@@ -64,24 +66,27 @@ def default(dimensions: int) -> str:
 def normal(layout: Optional[str], dimensions: int) -> str:
     """Returns a layout with blanks in fixed places, so that equal layouts have equal texts.
 
-    >>> normal("( block,*)  on 4", 2)
-    '(block, *) on 4'
+    >>> normal("( block,*)  on 4", 2), normal("(cyclic( 2 ),*)@ 0 - 2", 2)
+    ('(block, *) on 4', '(cyclic(2), *) @0-2')
+
+    Other texts, such as boxes, keep their words; the library judges a wrong one.
     """
     if layout is None:
         return default(dimensions)
     text = " ".join(layout.split())
-    if text.startswith("("):
-        inside, _, after = text[1:].partition(") ") if ") " in text else (text[1:-1], "", "")
-        text = "(" + ", ".join(p.strip() for p in re.split(r",(?![^(]*\))", inside)) + ")"
-        text += " " + after.strip() if after.strip() else ""
-    return text
+    axes = _AXES.match(text)
+    if axes is None:
+        return text
+    inside = re.sub(r" ?([(),+]) ?", r"\1", axes[1].strip())
+    after = re.sub(r" ?([,:@-]) ?", r"\1", axes[2].strip()).replace("@", " @").strip()
+    return "(" + inside.replace(",", ", ") + ")" + (" " + after if after else "")
 
 
 def _start_plan(group: Any, function: Any, description: Any, kept: Sequence[Any]) -> Plan:
     made = ffi.new("torus_plan **")
-    pointer = group.pointer
+    pointer, handle = group.pointer, group.handle
     return Request(group.context, lambda r: function(pointer, description, made, r),
-                   [made, description, kept], lambda: Plan(group, made[0])).wait()
+                   [made, description, kept], lambda: Plan(handle, made[0])).wait()
 
 
 def _shaped(kind: str, shape: Sequence[int], source: Optional[str], to: Optional[str],

@@ -38,7 +38,7 @@ class CartGroup(Group):
     @classmethod
     def _of(cls, group: Group, dims: List[int], periods: List[bool]) -> "CartGroup":
         """Makes a new group one with a grid."""
-        made = cls(group.context, group.pointer, group.allow_pickle)
+        made = cls(group.handle, group.allow_pickle)
         made.dims, made.periods = dims, periods
         made.neighbourhood = (dims, periods, None, None)
         return made
@@ -127,7 +127,7 @@ class GraphGroup(Group):
 
     @classmethod
     def _of(cls, group: Group, sources: List[int], destinations: List[int]) -> "GraphGroup":
-        made = cls(group.context, group.pointer, group.allow_pickle)
+        made = cls(group.handle, group.allow_pickle)
         made.sources, made.destinations = sources, destinations
         made.neighbourhood = (None, None, sources, destinations)
         return made
