@@ -137,7 +137,7 @@ td_err td_core_create(struct td_core **out, const struct td_core_options *option
         td_recorder_init(core->recorder, options->settings.trace_events);
     core->fabric =
         options->settings.tuning.fabric == TD_FABRIC_ROUTED ? &td_fabric_routed : &td_fabric_direct;
-    if (!td_link_init(core)) {
+    if (!td_link_init(core) || !td_account_init(core)) {
         td_core_destroy(core);
         return TD_ERR_NO_MEMORY;
     }
