@@ -38,7 +38,7 @@ struct td_arena {
     struct block *block;
     struct td_arena *whole; /* of which it is a part, or NULL */
     size_t used;
-    td_arena_may *may; /* NULL: it has no limit of its own */
+    td_arena_limit *limit; /* NULL: it has none of its own */
     const void *holder;
 };
 
@@ -80,12 +80,12 @@ void td_arena_destroy(struct td_arena *arena)
     free(arena->block);
 }
 
-struct td_arena *td_arena_part(struct td_arena *whole, td_arena_may *may, const void *holder)
+struct td_arena *td_arena_part(struct td_arena *whole, td_arena_limit *limit, const void *holder)
 {
     struct td_arena *part = td_arena_alloc(&whole->block->arena, sizeof *part);
     if (part)
-        *part =
-            (struct td_arena){.block = whole->block, .whole = whole, .may = may, .holder = holder};
+        *part = (struct td_arena){
+            .block = whole->block, .whole = whole, .limit = limit, .holder = holder};
     return part;
 }
 
@@ -114,22 +114,29 @@ static bool refuses(struct td_refusals *r)
     return true;
 }
 
-/* limit returns the first of the arena and those of which it is a part that may not have so much
- * more; NULL: all may. */
-static const struct td_arena *limit(const struct td_arena *arena, size_t more)
+/* limiting returns the first of the arena and those of which it is a part that may not have so much
+ * more; NULL: all may, if the piece lies before *end. */
+static const struct td_arena *limiting(const struct td_arena *arena, size_t more, size_t *end)
 {
-    while (arena && (!arena->may || arena->may(arena->holder, more)))
-        arena = arena->whole;
-    return arena;
+    for (; arena; arena = arena->whole) {
+        size_t before = arena->limit ? arena->limit(arena->holder, more) : SIZE_MAX;
+        if (before == 0)
+            return arena;
+        *end = before < *end ? before : *end;
+    }
+    return NULL;
 }
 
-/* obtain takes a piece of at least `needed` bytes from the free list, or returns NULL. */
-OWN static struct piece *obtain(struct block *block, size_t needed)
+/* obtain takes a piece of at least `needed` bytes before `end` from the free list, or returns NULL.
+ */
+OWN static struct piece *obtain(struct block *block, size_t needed, size_t end)
 {
     for (struct piece **link = &block->free; *link; link = &(*link)->u.next) {
         struct piece *p = *link;
         if (p->bytes < needed)
             continue;
+        if ((size_t)((unsigned char *)p - block->memory) + needed > end)
+            return NULL;
         if (p->bytes - needed >= 2 * sizeof(struct piece)) {
             struct piece *rest = (struct piece *)(void *)((unsigned char *)p + needed);
             rest->bytes = p->bytes - needed;
@@ -157,12 +164,14 @@ struct td_arena_lack td_arena_lack(const struct td_arena *arena)
 OWN void *td_arena_alloc(struct td_arena *arena, size_t bytes)
 {
     struct block *block = arena->block;
-    size_t needed = td_arena_piece_bytes(bytes);
-    const struct td_arena *limited = limit(arena, needed);
+    size_t needed = td_arena_piece_bytes(bytes), end = SIZE_MAX;
+    const struct td_arena *limited = limiting(arena, needed, &end);
     struct piece *p = NULL;
     if (bytes <= block->bytes && !refuses(&block->refusals) && !limited)
-        p = obtain(block, needed);
+        p = obtain(block, needed, end);
     if (!p) {
+        if (!limited && end < SIZE_MAX)
+            limited = arena;
         block->lack = (struct td_arena_lack){limited, needed};
         return NULL;
     }

@@ -26,12 +26,14 @@ struct td_refusals {
 /* td_arena_create returns NULL if the system has no memory. */
 struct td_arena *td_arena_create(size_t bytes);
 void td_arena_destroy(struct td_arena *arena);
-/* td_arena_may returns true if the holder of a part may have `more` bytes. */
-typedef bool td_arena_may(const void *holder, size_t more);
-/* td_arena_part makes a part of an arena, or of a part. An allocation from it needs the consent of
- * `may` (NULL: it has no limit) and of all of which it is a part. It returns NULL if memory runs
+/* td_arena_limit returns 0 if the holder of a part may not have `more` bytes. Otherwise it returns
+ * the end of the bytes of the block in which they may lie (SIZE_MAX: anywhere): what is behind
+ * stays in one piece for others, however a holder divides the rest. */
+typedef size_t td_arena_limit(const void *holder, size_t more);
+/* td_arena_part makes a part of an arena, or of a part. An allocation from it obeys `limit` (NULL:
+ * there is none) and those of all of which it is a part. It returns NULL if memory runs
  * out. td_arena_part_free accepts NULL; nothing that was allocated from the part may be left. */
-struct td_arena *td_arena_part(struct td_arena *whole, td_arena_may *may, const void *holder);
+struct td_arena *td_arena_part(struct td_arena *whole, td_arena_limit *limit, const void *holder);
 void td_arena_part_free(struct td_arena *part);
 /* td_arena_alloc returns zeroed memory aligned to 16 bytes, or NULL if no free piece is large
  * enough, or a limit forbids it. A size of 0 allocates a piece of its own. */
@@ -50,7 +52,8 @@ void td_arena_refuse(struct td_arena *arena, struct td_refusals refusals);
 /* td_arena_piece_bytes returns what an allocation of `bytes` takes of the arena and its limits. */
 size_t td_arena_piece_bytes(size_t bytes);
 /* td_arena_lack tells of the last allocation that failed, of the arena and all its parts: the part
- * whose limit forbade it (NULL: no free piece was large enough), and what it would have taken. */
+ * whose limit forbade it, or that has no piece so large in its bytes of the block (NULL: no part
+ * has), and what it would have taken. */
 struct td_arena_lack {
     const struct td_arena *part;
     size_t bytes;

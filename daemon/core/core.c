@@ -259,6 +259,11 @@ bool td_core_needs(const struct td_core *core, uint64_t handle)
     return td_engine_needs(core, handle);
 }
 
+bool td_core_has_user(const struct td_core *core, uint64_t uid)
+{
+    return td_account_find(core, uid);
+}
+
 /* ---- messages ---- */
 
 static void handle_message(struct td_core *core, uint32_t from, const struct td_message *m)

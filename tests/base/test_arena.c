@@ -98,10 +98,10 @@ struct purse {
     size_t most;
 };
 
-static bool purse_may(const void *holder, size_t more)
+static size_t purse_limit(const void *holder, size_t more)
 {
     const struct purse *p = holder;
-    return td_arena_used(p->part) + more <= p->most;
+    return td_arena_used(p->part) + more <= p->most ? SIZE_MAX : 0;
 }
 
 static void a_piece_leaves_the_part_that_it_was_allocated_from(void **state)
@@ -109,8 +109,8 @@ static void a_piece_leaves_the_part_that_it_was_allocated_from(void **state)
     (void)state;
     struct td_arena *arena = td_arena_create(1 << 14);
     struct purse of_both = {.most = 4096}, of_one = {.most = 2048};
-    struct td_arena *both = td_arena_part(arena, purse_may, &of_both);
-    struct td_arena *one = td_arena_part(both, purse_may, &of_one),
+    struct td_arena *both = td_arena_part(arena, purse_limit, &of_both);
+    struct td_arena *one = td_arena_part(both, purse_limit, &of_one),
                     *other = td_arena_part(both, NULL, NULL);
     size_t records = td_arena_used(arena);
     of_both.part = both;
@@ -140,11 +140,42 @@ static void a_piece_leaves_the_part_that_it_was_allocated_from(void **state)
     td_arena_destroy(arena);
 }
 
+/* confined_limit has the pieces lie in the first bytes, too. */
+static size_t confined_limit(const void *holder, size_t more)
+{
+    const struct purse *p = holder;
+    return purse_limit(holder, more) ? p->most : 0;
+}
+
+/* One holder leaves small holes everywhere, and then takes pieces that fit into none. */
+static void holes_of_one_holder_leave_the_rest_in_one_piece(void **state)
+{
+    (void)state;
+    enum { BYTES = 1 << 20, SMALL = 400, LARGE = 1000 };
+    static void *small[BYTES / SMALL];
+    struct td_arena *arena = td_arena_create(BYTES);
+    struct purse purse = {.most = BYTES / 10 * 7};
+    struct td_arena *part = td_arena_part(arena, confined_limit, &purse);
+    purse.part = part;
+    unsigned count = 0, large = 0;
+    while ((small[count] = td_arena_alloc(part, SMALL)))
+        count++;
+    for (unsigned i = 0; i < count; i += 2)
+        td_arena_free(arena, small[i]);
+    while (td_arena_alloc(part, LARGE))
+        large++;
+    assert_true(count > 1000 && large <= 1);
+    assert_non_null(td_arena_alloc(arena, BYTES / 4));
+    assert_non_null(td_arena_alloc(part, SMALL)); /* into its own holes */
+    td_arena_destroy(arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arena_merges_the_memory_that_is_freed),
         cmocka_unit_test(a_piece_leaves_the_part_that_it_was_allocated_from),
+        cmocka_unit_test(holes_of_one_holder_leave_the_rest_in_one_piece),
         cmocka_unit_test(memory_that_is_freed_later_stays_until_it_is_settled),
         cmocka_unit_test(ranges_never_overlap_and_merge_when_freed),
     };

@@ -90,17 +90,22 @@ bool td_account_may(const struct td_core *core, const struct td_account *a, enum
     return has(held_of(a->held, arena, holding), more, most);
 }
 
-/* The arena asks these two before each allocation of a user. */
-static bool may_have(const void *holder, size_t more)
+/* The arena asks these two before each allocation of a user. What a user has lies in the first
+ * bytes, as many as the daemon, the others and the share take: so the reserve is not in small
+ * pieces. */
+static size_t may_have(const void *holder, size_t more)
 {
     const struct td_account *a = holder;
-    return has(td_arena_used(a->arena), more, share_of(a->core, a, TD_HOLD_CALLS));
+    uint64_t held = td_arena_used(a->arena), share = share_of(a->core, a, TD_HOLD_CALLS);
+    if (!has(held, more, share))
+        return 0;
+    return is_privileged(a->core, a) ? SIZE_MAX : td_arena_used(a->core->arena) - held + share;
 }
 
-static bool may_keep(const void *holder, size_t more)
+static size_t may_keep(const void *holder, size_t more)
 {
     const struct td_account *a = holder;
-    return td_account_may(a->core, a, TD_HOLD_MEMORY, more);
+    return td_account_may(a->core, a, TD_HOLD_MEMORY, more) ? SIZE_MAX : 0;
 }
 
 /* ---- accounts ---- */
@@ -119,7 +124,8 @@ static void free_account(struct td_core *core, struct td_account *a)
     td_core_free(core, a);
 }
 
-/* make returns a new account, or NULL if memory runs out. The account itself is the daemon's. */
+/* make adds a new account and returns it, or NULL if memory runs out. The account itself is the
+ * daemon's. */
 static struct td_account *make(struct td_core *core, uint64_t uid)
 {
     struct td_account *a = td_arena_alloc(core->arena, sizeof *a);
@@ -130,21 +136,31 @@ static struct td_account *make(struct td_core *core, uint64_t uid)
     a->arena = td_arena_part(core->accounts->arena, may_have, a);
     a->lasting = a->arena ? td_arena_part(a->arena, may_keep, a) : NULL;
     a->calls = a->arena ? td_arena_part(a->arena, NULL, NULL) : NULL;
-    if (a->lasting && a->calls)
-        return a;
-    free_account(core, a);
-    return NULL;
+    if (!a->lasting || !a->calls) {
+        free_account(core, a);
+        return NULL;
+    }
+    struct td_account **bucket = &core->accounts->bucket[uid % TD_ACCOUNT_BUCKETS];
+    a->next = *bucket;
+    *bucket = a;
+    return a;
+}
+
+struct td_account *td_account_find(const struct td_core *core, uint64_t uid)
+{
+    struct td_account *a = core->accounts->bucket[uid % TD_ACCOUNT_BUCKETS];
+    while (a && a->uid != uid)
+        a = a->next;
+    return a;
 }
 
 struct td_account *td_account_open(struct td_core *core, uint64_t uid)
 {
-    struct td_account **link = &core->accounts->bucket[uid % TD_ACCOUNT_BUCKETS];
-    while (*link && (*link)->uid != uid)
-        link = &(*link)->next;
-    if (!*link && !(*link = make(core, uid)))
+    struct td_account *a = td_account_find(core, uid);
+    if (!a && !(a = make(core, uid)))
         return NULL;
-    (*link)->references++;
-    return *link;
+    a->references++;
+    return a;
 }
 
 void td_account_close(struct td_core *core, struct td_account *a)
@@ -207,7 +223,8 @@ const char *td_account_no_memory(struct td_core *core, const struct td_account *
 {
     struct td_arena_lack lack = td_arena_lack(core->arena);
     bool lasts = a && lack.part == a->lasting;
-    if (!a || (lack.part != a->arena && !lasts) || is_full(core, a, TD_HOLD_MEMORY))
+    bool own = a && (lasts || lack.part == a->arena || lack.part == a->calls);
+    if (!own || is_full(core, a, TD_HOLD_MEMORY))
         return td_core_format(core, "node %u has no memory left for %s: raise [limits] memory",
                               core->node, what);
     uint64_t most = share_of(core, a, TD_HOLD_MEMORY);

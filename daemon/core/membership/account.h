@@ -51,6 +51,8 @@ struct td_accounts {
 
 /* td_account_init makes the arena of all users. It returns false if memory runs out. */
 bool td_account_init(struct td_core *core);
+/* td_account_find returns the user's account, or NULL. */
+struct td_account *td_account_find(const struct td_core *core, uint64_t uid);
 /* td_account_open returns the user's account, or NULL if memory runs out. Each object that holds
  * something opens it, and closes it at its end. td_account_close accepts NULL. */
 struct td_account *td_account_open(struct td_core *core, uint64_t uid);

@@ -330,7 +330,8 @@ void td_engine_computed(struct td_core *core, uint64_t handle, td_err error)
             td_core_format(core,
                            error == TD_ERR_SYSTEM
                                ? "node %u cannot access the shared memory of a rank (SIGBUS)"
-                               : "node %u has no memory for the computation",
+                               : "node %u has no memory for the computation, or the FFT plans in "
+                                 "use have all of [limits] plans",
                            core->node));
     if (flight.kind == TD_INFLIGHT_RIDE) {
         td_core_queue(core, &o->task);

@@ -57,7 +57,6 @@ static void drop_text(struct td_core *core, const struct td_operation *o, char *
 
 static void release_record(struct td_core *core, struct td_operation *o)
 {
-    struct td_arena *arena = core->arena;
     for (uint32_t i = 0; o->arrival && i < o->communicator->ranks; i++) {
         td_region_release(core, o->arrival[i].source);
         td_region_release(core, o->arrival[i].destination);
@@ -80,8 +79,8 @@ static void release_record(struct td_core *core, struct td_operation *o)
     drop_text(core, o, o->pending_text);
     drop_text(core, o, o->cancel_text);
     td_flood_free(core, o);
-    td_plan_free(o->plan, arena, &core->options.planner);
-    td_counts_free(&o->counts, arena);
+    td_plan_free(o->plan, core->arena, &core->options.planner);
+    td_counts_free(&o->counts, core->arena);
     td_communicator_tree_release(core, o->tree);
     td_core_unqueue(core, &o->task);
     td_account_drop(core, o->communicator->account, TD_HOLD_OPERATIONS, 1);
@@ -209,7 +208,8 @@ void td_operation_view(const struct td_operation *o, struct td_view *view)
                              .source = o->source,
                              .destination = o->destination,
                              .scratch_offset = o->scratch_offset,
-                             .job = o->communicator->world};
+                             .job = o->communicator->world,
+                             .uid = o->communicator->uid};
 }
 
 void td_operation_name(const struct td_operation *o, struct td_packet *packet)
