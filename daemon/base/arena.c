@@ -28,47 +28,77 @@ enum { CACHE_LINE = 64 };
 /* struct piece: header of a piece of the arena. `bytes` includes the header. */
 struct piece {
     size_t bytes;
-    struct piece *next; /* of a free piece: the next one by address; else of the list `later` */
+    union {
+        struct td_arena *owner; /* of an allocated piece: the arena or part that it counts in */
+        struct piece *next;     /* of a free piece: the next one by address; else of `later` */
+    } u;
 };
 
 struct td_arena {
-    size_t bytes, used;
+    struct block *block;
+    struct td_arena *whole; /* of which it is a part, or NULL */
+    size_t used;
+    td_arena_limit *limit; /* NULL: it has none of its own */
+    const void *holder;
+};
+
+/* struct block: the memory of an arena and its parts. */
+struct block {
+    struct td_arena arena;
+    size_t bytes;
     struct piece *free, *later; /* later: freed, but not yet to be used again */
     struct td_refusals refusals;
+    struct td_arena_lack lack; /* of the last allocation that failed */
     _Alignas(16) unsigned char memory[];
 };
+
+enum { LATER = 1 }; /* in `bytes` of a piece of the list `later` */
 
 _Static_assert(sizeof(struct piece) == 16, "pieces keep the alignment");
 
 OWN struct td_arena *td_arena_create(size_t bytes)
 {
     bytes = (bytes + 15) & ~(size_t)15;
-    struct td_arena *arena = malloc(sizeof *arena + bytes);
-    if (!arena)
+    struct block *block = malloc(sizeof *block + bytes);
+    if (!block)
         return NULL;
-    arena->bytes = bytes;
-    arena->used = 0;
-    arena->free = arena->later = NULL;
-    arena->refusals = (struct td_refusals){0};
+    *block = (struct block){.arena = {.block = block}, .bytes = bytes};
     if (bytes >= sizeof(struct piece)) {
-        arena->free = (struct piece *)(void *)arena->memory;
-        arena->free->bytes = bytes;
-        arena->free->next = NULL;
+        block->free = (struct piece *)(void *)block->memory;
+        block->free->bytes = bytes;
+        block->free->u.next = NULL;
     }
-    ASAN_POISON_MEMORY_REGION(arena->memory, bytes);
-    return arena;
+    ASAN_POISON_MEMORY_REGION(block->memory, bytes);
+    return &block->arena;
 }
 
 void td_arena_destroy(struct td_arena *arena)
 {
-    if (arena)
-        ASAN_UNPOISON_MEMORY_REGION(arena->memory, arena->bytes);
-    free(arena);
+    if (!arena)
+        return;
+    ASAN_UNPOISON_MEMORY_REGION(arena->block->memory, arena->block->bytes);
+    free(arena->block);
+}
+
+struct td_arena *td_arena_part(struct td_arena *whole, td_arena_limit *limit, const void *holder)
+{
+    struct td_arena *part = td_arena_alloc(&whole->block->arena, sizeof *part);
+    if (part)
+        *part = (struct td_arena){
+            .block = whole->block, .whole = whole, .limit = limit, .holder = holder};
+    return part;
+}
+
+void td_arena_part_free(struct td_arena *part)
+{
+    assert(!part || part->used == 0);
+    if (part)
+        td_arena_free_later(&part->block->arena, part);
 }
 
 void td_arena_refuse(struct td_arena *arena, struct td_refusals refusals)
 {
-    arena->refusals = refusals;
+    arena->block->refusals = refusals;
 }
 
 /* refuses counts an allocation, and returns true if it is refused. */
@@ -84,30 +114,72 @@ static bool refuses(struct td_refusals *r)
     return true;
 }
 
-OWN void *td_arena_alloc(struct td_arena *arena, size_t bytes)
+/* limiting returns the first of the arena and those of which it is a part that may not have so much
+ * more; NULL: all may, if the piece lies before *end. */
+static const struct td_arena *limiting(const struct td_arena *arena, size_t more, size_t *end)
 {
-    if (bytes > arena->bytes || refuses(&arena->refusals))
-        return NULL;
-    size_t needed = ((bytes + 15) & ~(size_t)15) + sizeof(struct piece);
-    for (struct piece **link = &arena->free; *link; link = &(*link)->next) {
+    for (; arena; arena = arena->whole) {
+        size_t before = arena->limit ? arena->limit(arena->holder, more) : SIZE_MAX;
+        if (before == 0)
+            return arena;
+        *end = before < *end ? before : *end;
+    }
+    return NULL;
+}
+
+/* obtain takes a piece of at least `needed` bytes before `end` from the free list, or returns NULL.
+ */
+OWN static struct piece *obtain(struct block *block, size_t needed, size_t end)
+{
+    for (struct piece **link = &block->free; *link; link = &(*link)->u.next) {
         struct piece *p = *link;
         if (p->bytes < needed)
             continue;
+        if ((size_t)((unsigned char *)p - block->memory) + needed > end)
+            return NULL;
         if (p->bytes - needed >= 2 * sizeof(struct piece)) {
             struct piece *rest = (struct piece *)(void *)((unsigned char *)p + needed);
             rest->bytes = p->bytes - needed;
-            rest->next = p->next;
+            rest->u.next = p->u.next;
             p->bytes = needed;
             *link = rest;
         } else {
-            *link = p->next;
+            *link = p->u.next;
         }
-        p->next = NULL;
-        arena->used += p->bytes;
-        ASAN_UNPOISON_MEMORY_REGION(p + 1, bytes);
-        return memset(p + 1, 0, bytes);
+        return p;
     }
     return NULL;
+}
+
+size_t td_arena_piece_bytes(size_t bytes)
+{
+    return ((bytes + 15) & ~(size_t)15) + sizeof(struct piece);
+}
+
+struct td_arena_lack td_arena_lack(const struct td_arena *arena)
+{
+    return arena->block->lack;
+}
+
+OWN void *td_arena_alloc(struct td_arena *arena, size_t bytes)
+{
+    struct block *block = arena->block;
+    size_t needed = td_arena_piece_bytes(bytes), end = SIZE_MAX;
+    const struct td_arena *limited = limiting(arena, needed, &end);
+    struct piece *p = NULL;
+    if (bytes <= block->bytes && !refuses(&block->refusals) && !limited)
+        p = obtain(block, needed, end);
+    if (!p) {
+        if (!limited && end < SIZE_MAX)
+            limited = arena;
+        block->lack = (struct td_arena_lack){limited, needed};
+        return NULL;
+    }
+    p->u.owner = arena;
+    for (struct td_arena *a = arena; a; a = a->whole)
+        a->used += p->bytes;
+    ASAN_UNPOISON_MEMORY_REGION(p + 1, bytes);
+    return memset(p + 1, 0, bytes);
 }
 
 void *td_arena_alloc_lines(struct td_arena *arena, size_t bytes)
@@ -117,42 +189,45 @@ void *td_arena_alloc_lines(struct td_arena *arena, size_t bytes)
 }
 
 /* insert adds a piece to the list of free pieces, and joins it with its neighbours. */
-OWN static void insert(struct td_arena *arena, struct piece *p)
+OWN static void insert(struct block *block, struct piece *p)
 {
     ASAN_POISON_MEMORY_REGION(p + 1, p->bytes - sizeof *p);
-    struct piece *before = NULL, *after = arena->free;
+    struct piece *before = NULL, *after = block->free;
     while (after && after < p) {
         before = after;
-        after = after->next;
+        after = after->u.next;
     }
-    p->next = after;
+    p->u.next = after;
     if (after && (unsigned char *)p + p->bytes == (unsigned char *)after) {
         p->bytes += after->bytes;
-        p->next = after->next;
+        p->u.next = after->u.next;
     }
     if (!before) {
-        arena->free = p;
+        block->free = p;
     } else if ((unsigned char *)before + before->bytes == (unsigned char *)p) {
         before->bytes += p->bytes;
-        before->next = p->next;
+        before->u.next = p->u.next;
     } else {
-        before->next = p;
+        before->u.next = p;
     }
 }
 
-/* release ends the use of an allocation. */
+/* release ends the use of an allocation: its owner no longer holds it. */
 OWN static struct piece *release(struct td_arena *arena, void *memory)
 {
     struct piece *p = (struct piece *)memory - 1;
-    assert(arena->used >= p->bytes);
-    arena->used -= p->bytes;
+    assert(p->u.owner->block == arena->block);
+    for (struct td_arena *a = p->u.owner; a; a = a->whole) {
+        assert(a->used >= p->bytes);
+        a->used -= p->bytes;
+    }
     return p;
 }
 
 void td_arena_free(struct td_arena *arena, void *memory)
 {
     if (memory)
-        insert(arena, release(arena, memory));
+        insert(arena->block, release(arena, memory));
 }
 
 OWN void td_arena_free_later(struct td_arena *arena, void *memory)
@@ -160,22 +235,49 @@ OWN void td_arena_free_later(struct td_arena *arena, void *memory)
     if (!memory)
         return;
     struct piece *p = release(arena, memory);
-    p->next = arena->later;
-    arena->later = p;
+    p->bytes |= LATER;
+    p->u.next = arena->block->later;
+    arena->block->later = p;
 }
 
 OWN void td_arena_settle(struct td_arena *arena)
 {
-    while (arena->later) {
-        struct piece *p = arena->later;
-        arena->later = p->next;
-        insert(arena, p);
+    struct block *block = arena->block;
+    while (block->later) {
+        struct piece *p = block->later;
+        block->later = p->u.next;
+        p->bytes &= ~(size_t)LATER;
+        insert(block, p);
     }
 }
 
 size_t td_arena_used(const struct td_arena *arena)
 {
     return arena->used;
+}
+
+/* is_of returns true if memory of `owner` counts in `arena`. */
+static bool is_of(const struct td_arena *owner, const struct td_arena *arena)
+{
+    while (owner && owner != arena)
+        owner = owner->whole;
+    return owner != NULL;
+}
+
+OWN size_t td_arena_count(const struct td_arena *arena)
+{
+    const struct block *block = arena->block;
+    const struct piece *free = block->free;
+    size_t count = 0, bytes = 0;
+    for (size_t at = 0; at + sizeof(struct piece) <= block->bytes; at += bytes) {
+        const struct piece *p = (const void *)(block->memory + at);
+        bytes = p->bytes & ~(size_t)LATER;
+        if (p == free)
+            free = p->u.next;
+        else if (!(p->bytes & LATER) && is_of(p->u.owner, arena))
+            count += bytes;
+    }
+    return count;
 }
 
 static uint64_t rounded(uint64_t bytes)

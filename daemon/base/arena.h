@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* arena: an allocator over one block of fixed size. It uses first fit over an address-ordered free
- * list: deterministic, and small. struct td_ranges divides the scratch region with the same method.
- * It never touches that region's bytes and keeps its records outside.
- * Owns: its block. Invariant: free pieces are sorted, disjoint and never adjacent. */
+ * list: deterministic, and small. A part of an arena takes memory from the same block, counts it,
+ * and may have a limit. Each piece names the arena or part that it was allocated from, so the piece
+ * leaves the right count, whoever frees it. struct td_ranges divides the scratch region with the
+ * same method. It never touches that region's bytes and keeps its records outside. Owns: its block.
+ * Invariant: free pieces are sorted, disjoint and never adjacent; an arena has used what its parts
+ * have used, and its own pieces. */
 #ifndef TD_BASE_ARENA_H
 #define TD_BASE_ARENA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,13 +26,22 @@ struct td_refusals {
 /* td_arena_create returns NULL if the system has no memory. */
 struct td_arena *td_arena_create(size_t bytes);
 void td_arena_destroy(struct td_arena *arena);
+/* td_arena_limit returns 0 if the holder of a part may not have `more` bytes. Otherwise it returns
+ * the end of the bytes of the block in which they may lie (SIZE_MAX: anywhere): what is behind
+ * stays in one piece for others, however a holder divides the rest. */
+typedef size_t td_arena_limit(const void *holder, size_t more);
+/* td_arena_part makes a part of an arena, or of a part. An allocation from it obeys `limit` (NULL:
+ * there is none) and those of all of which it is a part. It returns NULL if memory runs
+ * out. td_arena_part_free accepts NULL; nothing that was allocated from the part may be left. */
+struct td_arena *td_arena_part(struct td_arena *whole, td_arena_limit *limit, const void *holder);
+void td_arena_part_free(struct td_arena *part);
 /* td_arena_alloc returns zeroed memory aligned to 16 bytes, or NULL if no free piece is large
- * enough. A size of 0 allocates a piece of its own. */
+ * enough, or a limit forbids it. A size of 0 allocates a piece of its own. */
 void *td_arena_alloc(struct td_arena *arena, size_t bytes);
 /* td_arena_alloc_lines does the same with memory aligned to a cache line. The memory cannot be
  * freed. */
 void *td_arena_alloc_lines(struct td_arena *arena, size_t bytes);
-/* td_arena_free accepts NULL. */
+/* td_arena_free accepts NULL, and memory of all parts of the arena. */
 void td_arena_free(struct td_arena *arena, void *memory);
 /* td_arena_free_later frees memory at the next td_arena_settle; until then its bytes stay. It is no
  * longer counted as used. */
@@ -36,7 +49,20 @@ void td_arena_free_later(struct td_arena *arena, void *memory);
 void td_arena_settle(struct td_arena *arena);
 /* td_arena_refuse begins a simulated shortage, or ends it. */
 void td_arena_refuse(struct td_arena *arena, struct td_refusals refusals);
+/* td_arena_piece_bytes returns what an allocation of `bytes` takes of the arena and its limits. */
+size_t td_arena_piece_bytes(size_t bytes);
+/* td_arena_lack tells of the last allocation that failed, of the arena and all its parts: the part
+ * whose limit forbade it, or that has no piece so large in its bytes of the block (NULL: no part
+ * has), and what it would have taken. */
+struct td_arena_lack {
+    const struct td_arena *part;
+    size_t bytes;
+};
+struct td_arena_lack td_arena_lack(const struct td_arena *arena);
+/* td_arena_used returns the bytes of all pieces that were allocated from the arena and its parts.
+ * td_arena_count adds them up from the pieces: a test compares the two. */
 size_t td_arena_used(const struct td_arena *arena);
+size_t td_arena_count(const struct td_arena *arena);
 
 /* struct td_ranges: the free ranges of an address space of `bytes`. */
 enum { TD_RANGES_MAX = TD_OPERATIONS_MAX + 1 }; /* one more than the number of allocated ranges */

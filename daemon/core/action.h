@@ -95,6 +95,7 @@ struct td_action {
         struct {
             struct td_step step; /* PREPARE_TRANSFORM */
             uint32_t ranks;      /* local ones of its group */
+            uint64_t uid;        /* of its user */
         } transform;
         struct {
             uint64_t offset, bytes;

@@ -137,7 +137,7 @@ td_err td_core_create(struct td_core **out, const struct td_core_options *option
         td_recorder_init(core->recorder, options->settings.trace_events);
     core->fabric =
         options->settings.tuning.fabric == TD_FABRIC_ROUTED ? &td_fabric_routed : &td_fabric_direct;
-    if (!td_link_init(core)) {
+    if (!td_link_init(core) || !td_account_init(core)) {
         td_core_destroy(core);
         return TD_ERR_NO_MEMORY;
     }
@@ -257,6 +257,11 @@ bool td_core_landing(struct td_core *core, uint32_t node, const struct td_packet
 bool td_core_needs(const struct td_core *core, uint64_t handle)
 {
     return td_engine_needs(core, handle);
+}
+
+bool td_core_has_user(const struct td_core *core, uint64_t uid)
+{
+    return td_account_find(core, uid);
 }
 
 /* ---- messages ---- */

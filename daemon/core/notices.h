@@ -107,7 +107,7 @@ struct td_notices {
     void (*slot_lost)(struct td_core *core, struct td_communicator *communicator, uint32_t slot);
     void (*slot_silent)(struct td_core *core, struct td_communicator *communicator, uint32_t slot);
     /* group_made reserves the memory of the group's shrinks. It returns false without memory. */
-    bool (*group_made)(struct td_core *core, struct td_communicator *communicator);
+    bool (*group_made)(struct td_communicator *communicator);
     /* group_needed returns true if a shrink still needs the record of a group that is broken.
      * group_freed frees the group's shrink with the group. */
     bool (*group_needed)(const struct td_communicator *communicator);

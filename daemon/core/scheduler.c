@@ -32,10 +32,10 @@ void td_core_free(struct td_core *core, void *memory)
     td_arena_free_later(core->arena, memory);
 }
 
-char *td_core_copy_text(struct td_core *core, const char *text)
+char *td_core_copy_text(struct td_arena *arena, const char *text)
 {
     size_t bytes = strlen(text) + 1;
-    char *copy = td_arena_alloc(core->arena, bytes);
+    char *copy = td_arena_alloc(arena, bytes);
     if (copy)
         memcpy(copy, text, bytes);
     return copy;

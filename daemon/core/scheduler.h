@@ -6,6 +6,7 @@
 #include "action.h"
 #include "base/time.h"
 
+struct td_arena;
 struct td_core;
 struct td_task;
 
@@ -21,7 +22,7 @@ void td_core_free(struct td_core *core, void *memory);
 const char *td_core_format(struct td_core *core, const char *format, ...)
     __attribute__((format(printf, 2, 3), cold));
 /* td_core_copy_text returns a copy of a text in the arena, or NULL if memory runs out. */
-char *td_core_copy_text(struct td_core *core, const char *text);
+char *td_core_copy_text(struct td_arena *arena, const char *text);
 /* td_core_queue puts a task on the work list, once. */
 void td_core_queue(struct td_core *core, struct td_task *task);
 /* td_core_unqueue takes a task off the work list, before its record is freed. */

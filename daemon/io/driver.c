@@ -132,7 +132,8 @@ static void execute(void *driver, const struct td_action *a)
         td_workers_compute(d->workers, &a->u.compute);
         return;
     case TD_ACTION_PREPARE_TRANSFORM:
-        td_workers_prepare(d->workers, &a->u.transform.step, a->u.transform.ranks);
+        td_workers_prepare(d->workers, &a->u.transform.step, a->u.transform.ranks,
+                           a->u.transform.uid);
         return;
     case TD_ACTION_PREPARE_SCRATCH:
         td_regions_prepare_scratch(loop->regions, a->u.scratch.offset, a->u.scratch.bytes);
@@ -428,6 +429,7 @@ static bool start_plans(struct td_loop *loop)
                                        .delay_ms = MEASURE_DELAY_MS,
                                        .service = "/run/torusd-plans.socket",
                                        .program = "/proc/self/exe"};
+    td_fft_set_limit(c->settings.plans_bytes_max);
     loop->plans = td_plans_create(&loop->uv, &options);
     return loop->plans != NULL;
 }

@@ -254,6 +254,7 @@ static bool find_plans(struct td_workers *w, struct task *task)
         return true;
     waiter->shapes = td_step_shapes(&task->compute.step, &task->bases, waiter->shape);
     waiter->handle = task->compute.handle;
+    waiter->uid = task->compute.view.uid;
     waiter->ready = on_plan;
     td_err error = td_waiting_find(w->waiting_plans, waiter);
     if (error == TD_ERR_NO_MEMORY)
@@ -273,7 +274,8 @@ void td_workers_compute(struct td_workers *w, const struct td_compute *compute)
         execute(w, task);
 }
 
-void td_workers_prepare(struct td_workers *w, const struct td_step *step, uint32_t ranks)
+void td_workers_prepare(struct td_workers *w, const struct td_step *step, uint32_t ranks,
+                        uint64_t uid)
 {
     uint8_t *addresses[2 * TD_NODE_RANKS_MAX];
     struct td_shape shape[TD_STEP_SHAPES_MAX];
@@ -288,7 +290,7 @@ void td_workers_prepare(struct td_workers *w, const struct td_step *step, uint32
     bases.destination = addresses + ranks;
     unsigned shapes = td_step_shapes(step, &bases, shape);
     for (unsigned i = 0; i < shapes; i++)
-        td_waiting_prepare(w->waiting_plans, &shape[i]);
+        td_waiting_prepare(w->waiting_plans, &shape[i], uid);
     td_pool_prepare(w->pool);
 }
 

@@ -20,8 +20,10 @@ struct td_workers *td_workers_create(struct td_loop *loop);
 void td_workers_compute(struct td_workers *workers, const struct td_compute *compute);
 void td_workers_start(struct td_workers *workers);
 /* td_workers_prepare starts the threads, and has the plans of a transform made that will be
- * executed later, out of place, on aligned memory. `ranks`: local ones of the transform's group. */
-void td_workers_prepare(struct td_workers *workers, const struct td_step *step, uint32_t ranks);
+ * executed later, out of place, on aligned memory. `ranks`: local ones of the transform's group,
+ * `uid`: its user. */
+void td_workers_prepare(struct td_workers *workers, const struct td_step *step, uint32_t ranks,
+                        uint64_t uid);
 /* td_workers_wait returns true if computations of the loop wait for their turn. */
 bool td_workers_wait(const struct td_workers *workers);
 /* td_workers_stalled returns true if tasks are in progress and none of them has ended for `ns`. */

@@ -25,6 +25,7 @@ struct td_view {
     const struct td_memory *destination; /* [ranks] */
     uint64_t scratch_offset;             /* where the operation's share begins */
     uint64_t job;                        /* instance of the job's world: jobs take turns */
+    uint64_t uid;                        /* of the job's user */
 };
 #define TD_SCRATCH_HANDLE 0u
 

@@ -25,6 +25,7 @@ void td_settings_default(struct td_settings *s)
         .regions_max = 32768,
         .share_percent = 75,
         .unread_bytes_max = (uint64_t)64 << 20,
+        .plans_bytes_max = (uint64_t)256 << 20,
         .packet_bytes = TD_PACKET_BYTES_MAX,
         .link_credits = 16,
         .carry_bytes = TD_LONG_RIDE_BYTES_MAX,
@@ -109,6 +110,9 @@ static const char *check_shares(const struct td_settings *s, const char **key)
     *key = "unread";
     if (s->unread_bytes_max < 1 << 16)
         return "unread must be at least 64 KiB";
+    *key = "plans";
+    if (s->plans_bytes_max < 1 << 20)
+        return "plans must be at least 1 MiB";
     return NULL;
 }
 

@@ -45,6 +45,7 @@ struct td_settings {
     uint32_t regions_max;       /* regions of shared memory, of all clients */
     uint32_t share_percent;     /* of what other users leave of a limit: one user's part */
     uint64_t unread_bytes_max;  /* of replies that clients have not read */
+    uint64_t plans_bytes_max;   /* of FFTW's plans */
     uint32_t packet_bytes;      /* payload of a data packet */
     uint32_t link_credits;      /* direct fabric: packets in flight on a link */
     uint32_t carry_bytes; /* direct fabric: longest message without packets (core/net/carry.h) */

@@ -92,10 +92,90 @@ static void ranges_never_overlap_and_merge_when_freed(void **state)
     assert_int_equal(td_ranges_acquire(&ranges, 1), UINT64_MAX);
 }
 
+/* struct purse: the holder of a part that may have `most` bytes. */
+struct purse {
+    const struct td_arena *part;
+    size_t most;
+};
+
+static size_t purse_limit(const void *holder, size_t more)
+{
+    const struct purse *p = holder;
+    return td_arena_used(p->part) + more <= p->most ? SIZE_MAX : 0;
+}
+
+static void a_piece_leaves_the_part_that_it_was_allocated_from(void **state)
+{
+    (void)state;
+    struct td_arena *arena = td_arena_create(1 << 14);
+    struct purse of_both = {.most = 4096}, of_one = {.most = 2048};
+    struct td_arena *both = td_arena_part(arena, purse_limit, &of_both);
+    struct td_arena *one = td_arena_part(both, purse_limit, &of_one),
+                    *other = td_arena_part(both, NULL, NULL);
+    size_t records = td_arena_used(arena);
+    of_both.part = both;
+    of_one.part = one;
+    void *mine = td_arena_alloc(one, 1000), *yours = td_arena_alloc(other, 1000);
+    size_t piece = td_arena_piece_bytes(1000);
+    assert_int_equal(td_arena_used(one), piece);
+    assert_int_equal(td_arena_used(other), piece);
+    assert_int_equal(td_arena_used(both), 2 * piece);
+    assert_int_equal(td_arena_used(arena), records + 2 * piece);
+    assert_null(td_arena_alloc(one, 1500)); /* a limit of its own */
+    assert_ptr_equal(td_arena_lack(arena).part, one);
+    assert_int_equal(td_arena_lack(arena).bytes, td_arena_piece_bytes(1500));
+    assert_null(td_arena_alloc(other, 2500)); /* that of both */
+    assert_ptr_equal(td_arena_lack(arena).part, both);
+    assert_null(td_arena_alloc(arena, 1 << 14)); /* no limit, but no piece */
+    assert_null(td_arena_lack(arena).part);
+    td_arena_free(arena, mine); /* whoever frees it */
+    td_arena_free_later(one, yours);
+    assert_int_equal(td_arena_used(both), 0);
+    assert_int_equal(td_arena_count(both), 0);
+    assert_int_equal(td_arena_count(arena), records);
+    td_arena_settle(arena);
+    assert_int_equal(td_arena_count(arena), records);
+    assert_non_null(td_arena_alloc(one, 1500));
+    assert_int_equal(td_arena_count(one), td_arena_used(one));
+    td_arena_destroy(arena);
+}
+
+/* confined_limit has the pieces lie in the first bytes, too. */
+static size_t confined_limit(const void *holder, size_t more)
+{
+    const struct purse *p = holder;
+    return purse_limit(holder, more) ? p->most : 0;
+}
+
+/* One holder leaves small holes everywhere, and then takes pieces that fit into none. */
+static void holes_of_one_holder_leave_the_rest_in_one_piece(void **state)
+{
+    (void)state;
+    enum { BYTES = 1 << 20, SMALL = 400, LARGE = 1000 };
+    static void *small[BYTES / SMALL];
+    struct td_arena *arena = td_arena_create(BYTES);
+    struct purse purse = {.most = BYTES / 10 * 7};
+    struct td_arena *part = td_arena_part(arena, confined_limit, &purse);
+    purse.part = part;
+    unsigned count = 0, large = 0;
+    while ((small[count] = td_arena_alloc(part, SMALL)))
+        count++;
+    for (unsigned i = 0; i < count; i += 2)
+        td_arena_free(arena, small[i]);
+    while (td_arena_alloc(part, LARGE))
+        large++;
+    assert_true(count > 1000 && large <= 1);
+    assert_non_null(td_arena_alloc(arena, BYTES / 4));
+    assert_non_null(td_arena_alloc(part, SMALL)); /* into its own holes */
+    td_arena_destroy(arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arena_merges_the_memory_that_is_freed),
+        cmocka_unit_test(a_piece_leaves_the_part_that_it_was_allocated_from),
+        cmocka_unit_test(holes_of_one_holder_leave_the_rest_in_one_piece),
         cmocka_unit_test(memory_that_is_freed_later_stays_until_it_is_settled),
         cmocka_unit_test(ranges_never_overlap_and_merge_when_freed),
     };

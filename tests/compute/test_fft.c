@@ -342,16 +342,16 @@ static void plan_in_use_stays_until_its_last_use_ends(void **unused)
     struct td_transform t = draw_transform(TD_TRANSFORM_C2C, true);
     struct td_shape shape = td_shape_of(&t, memory[0], memory[0]);
     td_fft_fini();
-    assert_null(td_fft_acquire(&shape, &improvable));
-    assert_int_equal(td_fft_make_plan(&shape), TD_OK);
-    struct td_fft_plan *old = td_fft_acquire(&shape, &improvable);
+    assert_null(td_fft_acquire(&shape, 0, &improvable));
+    assert_int_equal(td_fft_make_plan(&shape, 0), TD_OK);
+    struct td_fft_plan *old = td_fft_acquire(&shape, 0, &improvable);
     assert_non_null(old);
     assert_false(improvable);
     td_fft_update(&(struct td_fft_record){.shape = shape, .state = TD_FFT_MEASURED});
-    assert_ptr_equal(td_fft_acquire(&shape, &improvable), old);
+    assert_ptr_equal(td_fft_acquire(&shape, 0, &improvable), old);
     assert_true(improvable);
-    assert_int_equal(td_fft_make_plan(&shape), TD_OK);
-    struct td_fft_plan *new = td_fft_acquire(&shape, &improvable);
+    assert_int_equal(td_fft_make_plan(&shape, 0), TD_OK);
+    struct td_fft_plan *new = td_fft_acquire(&shape, 0, &improvable);
     assert_ptr_not_equal(new, old);
     assert_false(improvable);
     fill(&t);
@@ -361,6 +361,127 @@ static void plan_in_use_stays_until_its_last_use_ends(void **unused)
     fill(&t);
     td_fft_execute(new, &t, memory[0], memory[0]);
     td_fft_release(new);
+}
+
+/* line returns the shape of a transform of one line in place. */
+static struct td_shape line(int64_t points)
+{
+    struct td_transform t = {.type = TD_TYPE_COMPLEX_DOUBLE,
+                             .kind = TD_TRANSFORM_C2C,
+                             .sign = -1,
+                             .length = points,
+                             .batch = 1,
+                             .stride = 1,
+                             .to_stride = 1,
+                             .factor = 1};
+    return td_shape_of(&t, memory[0], memory[0]);
+}
+
+static td_err plan_line(int64_t points, uint64_t uid)
+{
+    struct td_shape shape = line(points);
+    return td_fft_make_plan(&shape, uid);
+}
+
+static bool is_planned(int64_t points)
+{
+    struct td_shape shape = line(points);
+    return td_fft_is_planned(&shape);
+}
+
+static void plans_have_about_the_bytes_that_malloc_says(void **unused)
+{
+    (void)unused;
+    td_fft_fini();
+    assert_int_equal(plan_line(10007, 5), TD_OK); /* a prime number: 10 to 70 bytes a point */
+    assert_in_range(td_fft_bytes(5), 10 * 10007, 90 * 10007);
+    assert_int_equal(td_fft_bytes(6), 0);
+    assert_int_equal(td_fft_bytes(UINT64_MAX), td_fft_bytes(5));
+    td_fft_fini();
+    assert_int_equal(td_fft_bytes(UINT64_MAX), 0);
+}
+
+static void the_user_with_the_most_bytes_loses_the_plan_used_longest_ago(void **unused)
+{
+    enum { LIMIT = 8 << 20, FIRST = 10007 };
+    (void)unused;
+    td_fft_fini();
+    td_fft_set_limit(LIMIT);
+    assert_int_equal(plan_line(64, 1), TD_OK);
+    assert_int_equal(plan_line(96, 1), TD_OK);
+    bool improvable = false;
+    struct td_shape first = line(FIRST);
+    for (int64_t i = 0; i < 60; i++) {
+        assert_int_equal(plan_line(FIRST + i, 2), TD_OK);
+        struct td_fft_plan *plan = td_fft_acquire(&first, 2, &improvable); /* used all the time */
+        assert_non_null(plan);
+        td_fft_release(plan);
+        assert_true(td_fft_bytes(UINT64_MAX) <= LIMIT);
+    }
+    assert_true(is_planned(64) && is_planned(96) && is_planned(FIRST) && is_planned(FIRST + 59));
+    assert_false(is_planned(FIRST + 1));
+    struct td_fft_record r;
+    unsigned records = 0;
+    while (td_fft_record(records, &r))
+        records++;
+    assert_int_equal(records, 62); /* what was learned of the shapes stays */
+    td_fft_set_limit(TD_FFT_BYTES_DEFAULT);
+}
+
+static void a_plan_in_use_is_kept_and_a_user_without_one_gets_any(void **unused)
+{
+    (void)unused;
+    bool improvable = false;
+    td_fft_fini();
+    td_fft_set_limit(100 << 10);
+    assert_int_equal(plan_line(10007, 1), TD_OK); /* it has more bytes than the limit */
+    struct td_shape shape = line(10007);
+    struct td_fft_plan *plan = td_fft_acquire(&shape, 1, &improvable);
+    assert_non_null(plan);
+    assert_int_equal(plan_line(10009, 1), TD_ERR_NO_MEMORY); /* until that use has ended */
+    assert_int_equal(plan_line(10037, 2), TD_OK);            /* another user's first one */
+    assert_true(is_planned(10007));
+    td_fft_release(plan);
+    assert_true(td_fft_bytes(UINT64_MAX) <= 100 << 10);
+    assert_int_equal(plan_line(10009, 1), TD_OK);
+    td_fft_set_limit(TD_FFT_BYTES_DEFAULT);
+}
+
+static bool is_there(void *uid, uint64_t user)
+{
+    return *(uint64_t *)uid == user;
+}
+
+static void plans_of_a_user_that_is_gone_go_with_the_second_look(void **unused)
+{
+    (void)unused;
+    uint64_t here = 1;
+    bool improvable = false;
+    td_fft_fini();
+    assert_int_equal(plan_line(64, 1), TD_OK);
+    assert_int_equal(plan_line(96, 2), TD_OK);
+    assert_int_equal(plan_line(128, 2), TD_OK);
+    assert_false(td_fft_drop(is_there, &here));
+    struct td_shape shape = line(128);
+    struct td_fft_plan *plan = td_fft_acquire(&shape, 1, &improvable); /* now it is user 1's */
+    td_fft_release(plan);
+    assert_true(td_fft_drop(is_there, &here));
+    td_fft_sweep();
+    assert_false(td_fft_drop(is_there, &here));
+    assert_true(is_planned(64) && is_planned(128) && !is_planned(96));
+}
+
+static void estimates_leave_no_wisdom(void **unused)
+{
+    (void)unused;
+    td_fft_fini();
+    char *empty = td_fft_export(true);
+    for (int64_t points = 100; points < 400; points++)
+        assert_int_equal(plan_line(points, 1), TD_OK);
+    char *after = td_fft_export(true);
+    assert_string_equal(empty, after);
+    free(empty);
+    free(after);
 }
 
 static void *execute_often(void *transform)
@@ -407,16 +528,16 @@ static void the_planner_aborts_on_a_thread_that_must_not_wait_for_it(void **unus
         signal(SIGABRT, SIG_DFL);
         assert_int_equal(dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), 2), 2);
         td_fft_plan_elsewhere(true);
-        (void)td_fft_make_plan(&shape);
+        (void)td_fft_make_plan(&shape, 0);
         _exit(0);
     }
     assert_int_equal(waitpid(child, &code, 0), child);
     assert_true(WIFSIGNALED(code) && WTERMSIG(code) == SIGABRT);
     td_fft_plan_elsewhere(true);
     bool improvable = false;
-    assert_null(td_fft_acquire(&shape, &improvable)); /* this it may */
+    assert_null(td_fft_acquire(&shape, 0, &improvable)); /* this it may */
     td_fft_plan_elsewhere(false);
-    assert_int_equal(td_fft_make_plan(&shape), TD_OK);
+    assert_int_equal(td_fft_make_plan(&shape, 0), TD_OK);
 }
 
 static int teardown(void **unused)
@@ -436,6 +557,11 @@ int main(void)
         cmocka_unit_test(what_is_not_defined_is_an_error),
         cmocka_unit_test(equal_work_has_one_shape),
         cmocka_unit_test(plan_in_use_stays_until_its_last_use_ends),
+        cmocka_unit_test(plans_have_about_the_bytes_that_malloc_says),
+        cmocka_unit_test(the_user_with_the_most_bytes_loses_the_plan_used_longest_ago),
+        cmocka_unit_test(a_plan_in_use_is_kept_and_a_user_without_one_gets_any),
+        cmocka_unit_test(plans_of_a_user_that_is_gone_go_with_the_second_look),
+        cmocka_unit_test(estimates_leave_no_wisdom),
         cmocka_unit_test(each_execution_of_a_thread_has_the_same_buffer),
         cmocka_unit_test(the_planner_aborts_on_a_thread_that_must_not_wait_for_it),
     };

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/allowance.h"
+#include "collectives/planner.h"
 #include "core/membership/job.h"
 #include "core/membership/subgroup.h"
 #include "core/operation/arrival.h"
@@ -141,11 +142,12 @@ static void a_refusal_without_memory_for_the_tree_goes_to_the_members(void **sta
     while (td_arena_alloc(node.core->arena, 16))
         continue;
     make_group(c, 0);
-    assert_int_equal(node.reply.error, TD_ERR_NO_MEMORY);
+    assert_int_equal(node.reply.error, TD_ERR_BUSY);
+    assert_non_null(strstr(node.text, "raise [limits] memory"));
     for (uint32_t to = 0; to < 4; to++) {
         const struct td_message *m = node_sent_to(to, TD_MESSAGE_RANK_LOST);
         assert_int_equal(m != NULL, to != 1);
-        assert_true(!m || m->u.rank_lost.error == TD_ERR_NO_MEMORY);
+        assert_true(!m || m->u.rank_lost.error == TD_ERR_BUSY);
     }
     node_end();
 }
@@ -225,9 +227,9 @@ static void jobs_that_do_not_form_leave_memory_to_others(void **state)
     (void)state;
     node_begin("2", 0, few_clients);
     uint32_t alice = start_jobs(ALICE);
-    assert_in_range(alice, 1, 3); /* of 512 KiB each, in 2 MiB */
+    assert_in_range(alice, 1, 4); /* of 512 KiB each, in 2 MiB */
     const struct td_message *m = node_sent_to(1, TD_MESSAGE_REFUSE);
-    assert_non_null(strstr(m->u.refuse.text, "bytes of groups and jobs"));
+    assert_non_null(strstr(m->u.refuse.text, "bytes of groups, plans and jobs"));
     node_forget();
     struct td_message small = join(5, BOB, "small");
     small.u.join.size = 100;
@@ -303,15 +305,26 @@ static void little_memory(struct td_settings *s)
     s->arena_bytes = 8 << 20;
 }
 
-/* The limit is 6 MiB; one user has 0.75 * 15/16 of it. A table of counts has 32 KiB. */
+/* fill takes memory of the calls of a user, until less than `rest` is left of what they may have.
+ */
+static void *fill(const struct td_communicator *c, uint64_t rest)
+{
+    uint64_t most = td_account_most(node.core, c->account, TD_HOLD_CALLS);
+    uint64_t left = most - td_arena_used(c->account->arena);
+    void *filling = td_arena_alloc(c->account->calls, left > rest ? left - rest : 0);
+    assert_non_null(filling);
+    return filling;
+}
+
+/* One user has 0.75 * 15/16 of 8 MiB, and calls have seven eighths of it. A table of counts has
+ * 32 KiB. */
 static void memory_of_calls_is_charged_to_their_user(void **state)
 {
     (void)state;
-    const uint64_t table = 2 * MANY * sizeof(struct td_part);
+    const uint64_t table = td_arena_piece_bytes(2 * MANY * sizeof(struct td_part));
     node_begin("32x32", 0, little_memory);
     struct td_communicator *c = node_group(MANY);
-    uint64_t share = td_account_most(node.core, c->account, TD_HOLD_CALLS);
-    const uint64_t *held = &c->account->held[TD_HOLD_CALLS];
+    const struct td_account *account = c->account;
     uint64_t member[MANY];
     struct td_request q = {.kind = TD_REQUEST_GROUP, .id = 9};
     for (uint64_t i = 0; i < MANY; i++)
@@ -330,15 +343,18 @@ static void memory_of_calls_is_charged_to_their_user(void **state)
         node.core->pad_used = 0;
     }
     calls--;
+    uint64_t most = td_account_most(node.core, account, TD_HOLD_CALLS);
     assert_int_equal(node.reply.kind, TD_REPLY_NO_ROOM); /* it waits for the others */
-    assert_int_equal(*held, calls * (table + td_operation_record_bytes(c)));
-    assert_true(*held <= share && *held + table + td_operation_record_bytes(c) > share);
+    assert_true(td_account_held(account, TD_HOLD_CALLS) >=
+                calls * (table + td_operation_record_bytes(c)));
+    assert_int_equal(td_account_held(account, TD_HOLD_CALLS), td_arena_count(account->calls));
+    assert_true(td_arena_used(account->arena) <= most);
+    assert_true(td_arena_used(account->arena) + table + td_operation_record_bytes(c) > most);
     assert_non_null(strstr(node.text, "user 1000 has "));
-    assert_non_null(strstr(node.text, "bytes of calls on node 0, the share of one user"));
+    assert_non_null(strstr(node.text, "bytes of memory on node 0, the share of one user"));
     assert_non_null(strstr(node.text, "raise [limits] memory or share"));
 
-    while (*held + table <= share) /* the oldest call of a group has a record in any case */
-        td_operation_charge(node.core, c->operation[0], 64);
+    void *filling = fill(c, table); /* the oldest call of a group has a record in any case */
     node_forget();
     call_counts(other); /* but others may wait for it: it does not wait */
     assert_int_equal(node.reply.kind, TD_REPLY_ERROR);
@@ -348,9 +364,10 @@ static void memory_of_calls_is_charged_to_their_user(void **state)
     node_call(other, -1); /* it brings no table */
     assert_int_equal(node.replies, 0);
 
+    td_arena_free(node.core->arena, filling);
     td_client_close(node.core, NODE_CLIENT);
     node_run();
-    assert_int_equal(node.core->accounts->held[TD_HOLD_CALLS], 0);
+    assert_int_equal(td_arena_used(node.core->accounts->arena), 0);
     node_end();
 }
 
@@ -358,35 +375,290 @@ static void memory_of_calls_is_charged_to_their_user(void **state)
 static void a_call_waits_for_the_memory_of_its_record(void **state)
 {
     (void)state;
-    const uint64_t table = 2 * MANY * sizeof(struct td_part);
+    const uint64_t table = td_arena_piece_bytes(2 * MANY * sizeof(struct td_part));
     node_begin("32x32", 0, little_memory);
     struct td_communicator *c = node_group(MANY);
-    uint64_t share = td_account_most(node.core, c->account, TD_HOLD_CALLS);
-    uint64_t record = td_operation_record_bytes(c);
-    const uint64_t *held = &c->account->held[TD_HOLD_CALLS];
     node_forget();
     call_counts(c);
-    while (*held + table + record <= share)
-        td_operation_charge(node.core, c->operation[0], 64);
-    assert_true(*held + table <= share);
+    (void)fill(c, table + td_operation_record_bytes(c) / 2);
     call_counts(c);
     assert_int_equal(node.reply.kind, TD_REPLY_NO_ROOM);
     assert_null(c->operation[1]);
     node_end();
 }
 
-/* A call that is alone may be beyond the share: no other would end for it. */
+/* A call that is alone may take what is left of the share: no other would end for it. */
 static void one_large_call_alone_is_accepted(void **state)
 {
     (void)state;
+    const uint64_t table = td_arena_piece_bytes(2 * MANY * sizeof(struct td_part));
     node_begin("32x32", 0, little_memory);
-    node.core->settings.arena_bytes = 64 << 10; /* the limit is less than a table */
     struct td_communicator *c = node_group(MANY);
+    (void)fill(c, table / 2);
     node_forget();
     call_counts(c);
     assert_int_equal(node.replies, 0);
     call_counts(c);
     assert_int_equal(node.reply.kind, TD_REPLY_NO_ROOM);
+    node_end();
+}
+
+/* ---- one user takes all that one user may take; the others work ---- */
+
+enum { TEAM = 2 };
+
+/* struct team: a group of two ranks on this node, each with a client of its own. */
+struct team {
+    struct td_communicator *c;
+    uint32_t client[TEAM];
+    uint64_t uid;
+};
+
+/* form_team joins a job of two ranks through the registry of this node. */
+static struct team form_team(uint64_t uid, const char *name)
+{
+    struct team t = {.uid = uid};
+    for (uint32_t r = 0; r < TEAM; r++) {
+        struct td_request q = {.kind = TD_REQUEST_JOIN, .id = 3};
+        q.u.join.name = name;
+        q.u.join.size = TEAM;
+        q.u.join.rank = r;
+        q.u.join.timeout_ns = SECOND;
+        node_forget();
+        assert_true(open_client(uid));
+        t.client[r] = last_client;
+        td_client_request(node.core, t.client[r], &(struct td_request){.kind = TD_REQUEST_HELLO});
+        node_step(&(struct td_event){.kind = TD_EVENT_CLIENT_REQUEST,
+                                     .u.request = {.client = t.client[r], .request = &q}});
+    }
+    assert_int_equal(node.reply.kind, TD_REPLY_JOINED);
+    t.c = node.core->communicators;
+    return t;
+}
+
+/* team_calls makes `ranks` ranks of a team call. It returns false if the last of them is refused.
+ */
+static bool team_calls(const struct team *t, uint32_t ranks, const struct td_request *call)
+{
+    struct td_request q = *call;
+    q.kind = TD_REQUEST_OPERATION;
+    q.id = 10;
+    q.u.operation.group = t->c->number;
+    q.u.operation.timeout_ns = -1;
+    for (uint32_t r = 0; r < ranks; r++) {
+        q.u.operation.sequence = t->c->seat[r].next_sequence;
+        node_forget();
+        td_arrival_request(node.core, td_client_find(node.core, t->client[r]), &q);
+        node_run();
+    }
+    return node.replies == 0 || node.reply.error == TD_OK;
+}
+
+static bool team_barrier(const struct team *t)
+{
+    struct td_request q = {.u.operation.call.kind = TD_KIND_BARRIER};
+    return team_calls(t, TEAM, &q);
+}
+
+/* The parts of a common period of the two layouts are as many as `block`. */
+static bool team_redist(const struct team *t, unsigned block)
+{
+    struct td_request q = {.u.operation.call.kind = TD_KIND_PLAN_REDIST};
+    char from[32], to[32];
+    snprintf(from, sizeof from, "cyclic(%u)", block);
+    snprintf(to, sizeof to, "cyclic(%u)", block - 2);
+    q.u.operation.description.redist =
+        (struct td_redist){.dimensions = 1, .element = 1, .size = {1ull << 40}};
+    q.u.operation.description.from = from;
+    q.u.operation.description.to = to;
+    return team_calls(t, TEAM, &q);
+}
+
+static bool team_fft(const struct team *t, uint64_t points)
+{
+    struct td_request q = {.u.operation.call.kind = TD_KIND_PLAN_FFT};
+    struct td_fft *fft = &q.u.operation.description.fft;
+    *fft = (struct td_fft){
+        .type = TD_TYPE_COMPLEX_DOUBLE, .sign = TD_FFT_FORWARD, .dimensions = 1, .size = {points}};
+    td_fft_all(fft);
+    q.u.operation.description.from = q.u.operation.description.to = "";
+    return team_calls(t, TEAM, &q);
+}
+
+/* Each of these makes one request of a kind, of which the first rank of a team alone calls, so that
+ * no call ends. It returns false if the request is refused. */
+static bool ask_connection(const struct team *t, unsigned i)
+{
+    (void)i;
+    return open_client(t->uid);
+}
+
+static bool ask_region(const struct team *t, unsigned i)
+{
+    struct td_request q = {.kind = TD_REQUEST_REGION, .id = 2};
+    q.u.region.bytes = 4096;
+    q.u.region.region = q.u.region.handle = i + 1;
+    node_forget();
+    td_client_request(node.core, t->client[0], &q);
+    node_run();
+    return node.reply.error == TD_OK;
+}
+
+static bool ask_join(const struct team *t, unsigned i)
+{
+    char name[32];
+    struct td_request q = {.kind = TD_REQUEST_JOIN, .id = 1000 + i};
+    snprintf(name, sizeof name, "job %u", i);
+    q.u.join.name = name;
+    q.u.join.size = i % 2 ? TD_JOB_RANKS_MAX : 2;
+    q.u.join.rank = 0;
+    q.u.join.timeout_ns = SECOND;
+    node_forget();
+    if (i % (TD_CLIENT_RANKS_MAX - 1) == 0)
+        (void)open_client(t->uid);
+    td_job_request(node.core, td_client_find(node.core, last_client), &q);
+    node_run();
+    return node.replies == 0;
+}
+
+static bool ask_group(const struct team *t, unsigned i)
+{
+    const uint64_t member[] = {0, 1};
+    struct td_request q = {.kind = TD_REQUEST_GROUP, .id = 9};
+    q.u.make.group = t->c->number;
+    q.u.make.number = i;
+    q.u.make.members = TEAM;
+    q.u.make.member = member;
+    node_forget();
+    td_subgroup_make(node.core, td_client_find(node.core, t->client[0]), &q);
+    node_run();
+    return node.reply.error == TD_OK;
+}
+
+static bool ask_redist(const struct team *t, unsigned i)
+{
+    return team_redist(t, 4729 - 2 * i) || team_redist(t, 307 - 2 * (i % 100));
+}
+
+static bool ask_fft(const struct team *t, unsigned i)
+{
+    return team_fft(t, 1024 + i);
+}
+
+static bool ask_counts(const struct team *t, unsigned i)
+{
+    static const uint64_t zero[TEAM];
+    struct td_request q = {.u.operation.call = {.kind = TD_KIND_ALLTOALLV, .type = TD_TYPE_BYTE}};
+    (void)i;
+    q.u.operation.from = q.u.operation.to = (struct td_rank_counts){.count = zero, .counts = TEAM};
+    return team_calls(t, 1, &q);
+}
+
+/* The buffer of each call has a form of as many loops as a form may have. */
+static bool ask_form(const struct team *t, unsigned i)
+{
+    static _Alignas(struct td_form) unsigned char
+        memory[sizeof(struct td_form) + TD_FORM_LOOPS_MAX * sizeof(struct td_form_loop)];
+    struct td_form *form = (struct td_form *)memory;
+    struct td_request q = {.u.operation.call = {.kind = TD_KIND_BROADCAST, .type = TD_TYPE_BYTE}};
+    (void)i;
+    *form = (struct td_form){
+        .bytes = TD_FORM_LOOPS_MAX, .extent = 2 * TD_FORM_LOOPS_MAX, .loops = TD_FORM_LOOPS_MAX};
+    for (int l = 0; l < TD_FORM_LOOPS_MAX; l++)
+        form->loop[l] = (struct td_form_loop){.at = 2 * l, .stride = 2, .count = 1, .bytes = 1};
+    q.u.operation.call.count = TD_FORM_LOOPS_MAX;
+    q.u.operation.source = q.u.operation.destination =
+        (struct td_place){.region = 1, .bytes = 4096, .form = form};
+    return team_calls(t, 1, &q);
+}
+
+static bool ask_barrier(const struct team *t, unsigned i)
+{
+    struct td_request q = {.u.operation.call.kind = TD_KIND_BARRIER};
+    (void)i;
+    return team_calls(t, 1, &q);
+}
+
+static void must_work(uint64_t uid, const char *name)
+{
+    struct team t = form_team(uid, name);
+    assert_true(team_barrier(&t));
+    assert_true(team_redist(&t, 101));
+    assert_true(team_fft(&t, 4096));
+    assert_true(ask_region(&t, 0));
+    assert_true(ask_group(&t, 0));
+    assert_true(team_barrier(&t));
+}
+
+static void small_limits(struct td_settings *s)
+{
+    few_clients(s);
+    s->clients_max = s->groups_max = s->client_groups_max = s->regions_max = 256;
+    s->operations_max = 1024;
+}
+
+/* with_everything_taken lets one user take all of the kinds of a mask, and others work. */
+static void with_everything_taken(uint32_t kinds)
+{
+    static bool (*const ask[])(const struct team *, unsigned) = {
+        ask_region, ask_redist, ask_fft,     ask_group,     ask_join,
+        ask_form,   ask_counts, ask_barrier, ask_connection};
+    enum { KINDS = sizeof ask / sizeof *ask, MOST = 4000 };
+    node_begin("1", 0, small_limits);
+    node.core->options.planner = td_collectives_planner;
+    struct team alice = form_team(ALICE, "alice");
+    for (unsigned k = 0; k < KINDS; k++) {
+        unsigned i = 0;
+        while (kinds >> k & 1 && i < MOST && ask[k](&alice, i))
+            i++;
+        assert_true(i < MOST);
+    }
+    assert_true(td_arena_used(alice.c->account->arena) <=
+                td_account_most(node.core, alice.c->account, TD_HOLD_MEMORY) / 3 * 4 + 4);
+    node.core->now += 1; /* a user may have more while no other holds anything */
+    must_work(BOB, "bob");
+    must_work(ROOT, "root");
+    must_work(1002, "carol");
+    node_end();
+}
+
+static void whatever_one_user_takes_others_and_root_work(void **state)
+{
+    (void)state;
+    for (uint32_t k = 0; k < 9; k++)
+        with_everything_taken(1u << k);
+    with_everything_taken(0x1ff);
+    with_everything_taken(0x1f6); /* without plans of redistributions there is more of the others */
+}
+
+/* Four plans of such layouts filled the memory of a node. */
+static void plans_are_refused_at_the_share_of_their_user(void **state)
+{
+    (void)state;
+    unsigned plans = 0;
+    node_begin("1", 0, small_limits);
+    node.core->options.planner = td_collectives_planner;
+    struct team alice = form_team(ALICE, "alice");
+    while (plans < 100 && team_redist(&alice, 2003 - 2 * plans))
+        plans++;
+    assert_in_range(plans, 1, 20);
+    assert_int_equal(node.reply.error, TD_ERR_NO_MEMORY);
+    assert_non_null(strstr(node.text, "no memory on node 0 for "));
+    assert_non_null(strstr(node.text, "user 1000 has "));
+    assert_non_null(strstr(node.text, "bytes of groups, plans and jobs, and one user may have "));
+    assert_non_null(strstr(node.text, "free groups or plans, or raise [limits] memory or share"));
+    assert_true(team_barrier(&alice)); /* a quarter of the share is for calls */
+    uint64_t held = td_account_held(alice.c->account, TD_HOLD_MEMORY);
+    assert_int_equal(held, td_arena_count(alice.c->account->lasting));
+    while (alice.c->plans) {
+        struct td_request q = {.kind = TD_REQUEST_UNPLAN};
+        q.u.unplan.group = alice.c->number;
+        q.u.unplan.plan = alice.c->plans->number;
+        for (uint32_t r = 0; r < TEAM; r++)
+            td_communicator_unplan(node.core, td_client_find(node.core, alice.client[r]), &q);
+    }
+    assert_true(td_account_held(alice.c->account, TD_HOLD_MEMORY) < held / 10);
+    assert_true(team_redist(&alice, 2003));
     node_end();
 }
 
@@ -423,6 +695,8 @@ int main(void)
         cmocka_unit_test(memory_of_calls_is_charged_to_their_user),
         cmocka_unit_test(a_call_waits_for_the_memory_of_its_record),
         cmocka_unit_test(one_large_call_alone_is_accepted),
+        cmocka_unit_test(whatever_one_user_takes_others_and_root_work),
+        cmocka_unit_test(plans_are_refused_at_the_share_of_their_user),
         cmocka_unit_test(an_error_without_memory_for_its_sentence_has_one_all_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

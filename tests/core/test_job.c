@@ -528,6 +528,7 @@ static void node_0_without_memory_for_its_own_group_forgets_the_job(void **state
     assert_int_equal(node.reply.kind, TD_REPLY_JOINED);
     node_end();
     node_begin("4", 0, NULL);
+    node.core->options.uid = 1000; /* who may have all memory */
     joins_request(1, 200, 0);
     for (uint32_t i = 1; i < 199; i++) {
         joins_arrive(2, 77 + i, 200, i);

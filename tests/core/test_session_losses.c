@@ -43,7 +43,7 @@ static struct td_operation *ship_in(struct td_communicator *c)
     struct td_slice from = td_slice_at(TD_SPACE_SCRATCH, 0, 0, 3 * PACKET);
     struct td_step step = {.kind = TD_SEND, .from = from, .peer = FAR};
     assert_non_null(o);
-    sender = (struct td_sender){.operation = o};
+    sender = (struct td_sender){.operation = o, .arena = node.core->arena};
     assert_true(node.core->fabric->send(node.core, &sender, 0, 0, &step));
     node_run();
     return o;

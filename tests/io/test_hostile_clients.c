@@ -429,6 +429,171 @@ static void holes_made_meanwhile_are_noticed(void **state)
     stop();
 }
 
+/* ---- plans ---- */
+
+enum { PAIR = 2, POINTS = 20011, TRANSFORMS = 80 };
+
+/* struct pair: a job of at most two ranks, each with a connection of its own. */
+struct pair {
+    int fd[PAIR];
+    uint32_t ranks, group;
+    uint64_t next;
+};
+
+/* must ends a process of as_user, for which assertions would go on with the next test. */
+static void must(bool good)
+{
+    if (!good)
+        _exit(1);
+}
+
+static struct pair join_ranks(const char *name, uint32_t ranks)
+{
+    struct pair p = {.ranks = ranks};
+    struct td_request q = {.kind = TD_REQUEST_JOIN, .id = 2};
+    q.u.join.name = name;
+    q.u.join.size = ranks;
+    q.u.join.timeout_ns = 60000000000;
+    for (uint32_t r = 0; r < ranks; r++) {
+        q.u.join.rank = r;
+        p.fd[r] = raw_greeted();
+        raw_send(p.fd[r], q, NULL, 0);
+    }
+    for (uint32_t r = 0; r < ranks; r++) {
+        struct td_reply reply;
+        must(raw_reply(p.fd[r], &reply) && reply.kind == TD_REPLY_JOINED);
+        p.group = reply.u.joined.group;
+    }
+    return p;
+}
+
+/* call_all makes all ranks call, and returns the reply of the last one. */
+static struct td_reply call_all(struct pair *p, struct td_request q)
+{
+    struct td_reply reply = {0};
+    q.kind = TD_REQUEST_OPERATION;
+    q.id = 3;
+    q.u.operation.group = p->group;
+    q.u.operation.sequence = p->next;
+    q.u.operation.timeout_ns = 60000000000;
+    for (uint32_t r = 0; r < p->ranks; r++)
+        raw_send(p->fd[r], q, NULL, 0);
+    for (uint32_t r = 0; r < p->ranks; r++)
+        must(raw_reply(p->fd[r], &reply));
+    p->next += !reply.refused;
+    return reply;
+}
+
+static struct td_reply plan_layouts(struct pair *p, unsigned block)
+{
+    char from[32], to[32];
+    struct td_request q = {.u.operation.call.kind = TD_KIND_PLAN_REDIST};
+    snprintf(from, sizeof from, "cyclic(%u)", block);
+    snprintf(to, sizeof to, "cyclic(%u)", block - 2);
+    q.u.operation.description.redist =
+        (struct td_redist){.dimensions = 1, .element = 1, .size = {1ull << 45}};
+    q.u.operation.description.from = from;
+    q.u.operation.description.to = to;
+    return call_all(p, q);
+}
+
+/* take_by_plans takes all memory that one user may have, by plans with large tables. */
+static void take_by_plans(void)
+{
+    struct pair p = join_ranks("large", PAIR);
+    struct td_reply reply = {0};
+    for (unsigned block = 20029; block > 100; block /= 3) {
+        for (unsigned i = 0; (reply = plan_layouts(&p, block - 2 * i)).error == TD_OK; i++)
+            must(i < 1000);
+        must(reply.error == TD_ERR_NO_MEMORY && strstr(reply.text, "user 65534 has ") &&
+             strstr(reply.text, "raise [limits] memory or share"));
+    }
+    struct td_request barrier = {.u.operation.call.kind = TD_KIND_BARRIER};
+    must(call_all(&p, barrier).error == TD_OK);
+}
+
+/* transform plans and executes a transform of a length in the first region. */
+static void transform(struct pair *p, uint64_t points)
+{
+    struct td_request q = {.u.operation.call.kind = TD_KIND_PLAN_FFT};
+    struct td_fft *fft = &q.u.operation.description.fft;
+    *fft = (struct td_fft){
+        .type = TD_TYPE_COMPLEX_DOUBLE, .sign = TD_FFT_FORWARD, .dimensions = 1, .size = {points}};
+    td_fft_all(fft);
+    q.u.operation.description.from = q.u.operation.description.to = "";
+    struct td_reply reply = call_all(p, q);
+    must(reply.kind == TD_REPLY_PLANNED);
+    struct td_request x = {.u.operation.call = {.kind = TD_KIND_FFT, .plan = reply.u.planned.plan}};
+    x.u.operation.source = (struct td_place){.region = 1, .bytes = 16 * points};
+    x.u.operation.destination =
+        (struct td_place){.region = 1, .offset = POINTS * 32, .bytes = 16 * points};
+    must(call_all(p, x).error == TD_OK);
+}
+
+static struct pair join_to_transform(const char *name)
+{
+    size_t bytes = POINTS * 64;
+    int fd = shared_memory(bytes);
+    struct pair p = join_ranks(name, 1);
+    struct td_request q = {.kind = TD_REQUEST_REGION, .id = 4};
+    q.u.region.region = 1;
+    q.u.region.bytes = bytes;
+    must(raw_ask(p.fd[0], q, fd).error == TD_OK);
+    close(fd);
+    return p;
+}
+
+static void work(void)
+{
+    struct pair two = join_ranks("small", PAIR), one = join_to_transform("lines");
+    struct td_request barrier = {.u.operation.call.kind = TD_KIND_BARRIER};
+    must(call_all(&two, barrier).error == TD_OK);
+    must(plan_layouts(&two, 101).kind == TD_REPLY_PLANNED);
+    transform(&one, 1000);
+}
+
+static void plans_of_one_user_leave_memory_to_others(void **state)
+{
+    (void)state;
+    int ends[2], other[2];
+    needs_root();
+    start(1, "[limits]\nmemory = 8 MiB\n");
+    assert_int_equal(chmod(folder, 0755), 0);
+    pid_t pid = as_user(NOBODY, take_by_plans, ends);
+    end_user(as_user(SOMEBODY, work, other), other);
+    end_user(as_user(0, work, other), other);
+    end_user(pid, ends);
+    end_user(as_user(NOBODY, work, other), other);
+    stop();
+}
+
+/* transform_lengths transforms prime and other lengths, each of which needs a plan of FFTW. */
+static void transform_lengths(void)
+{
+    struct pair p = join_to_transform("lengths");
+    for (uint64_t i = 0; i < TRANSFORMS; i++)
+        transform(&p, POINTS + i);
+}
+
+/* The plans have some 60 MiB together. */
+static void plans_of_new_lengths_have_a_limit(void **state)
+{
+    (void)state;
+    int ends[2], other[2];
+    needs_root();
+    start(1, "[limits]\nplans = 4 MiB\n");
+    assert_int_equal(chmod(folder, 0755), 0);
+    end_user(as_user(SOMEBODY, work, other), other);
+    long before = memory_of_daemon();
+    pid_t pid = as_user(NOBODY, transform_lengths, ends);
+    long after = memory_of_daemon();
+    end_user(as_user(SOMEBODY, work, other), other);
+    end_user(pid, ends);
+    if (after - before > 24 * 1024)
+        fail_msg("plans took %ld KiB", after - before);
+    stop();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -440,6 +605,8 @@ int main(void)
         cmocka_unit_test_teardown(regions_are_refused_before_the_kernel_has_no_maps, clean_up),
         cmocka_unit_test_teardown(shared_memory_cannot_be_given_back, clean_up),
         cmocka_unit_test_teardown(holes_made_meanwhile_are_noticed, clean_up),
+        cmocka_unit_test_teardown(plans_of_one_user_leave_memory_to_others, clean_up),
+        cmocka_unit_test_teardown(plans_of_new_lengths_have_a_limit, clean_up),
     };
     cmocka_set_test_filter(getenv("TORUS_TEST_CASE"));
     return cmocka_run_group_tests(tests, NULL, NULL);

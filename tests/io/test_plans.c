@@ -198,7 +198,7 @@ static void a_plan_that_is_measured_to_be_slower_is_not_used(void **unused)
     assert_int_equal(r.measured_ns, 1000);
     assert_null(td_fft_plan_make(&r.shape, memory, memory, FFTW_MEASURE | FFTW_WISDOM_ONLY));
     bool improvable = true;
-    struct td_fft_plan *plan = td_fft_acquire(&r.shape, &improvable);
+    struct td_fft_plan *plan = td_fft_acquire(&r.shape, 0, &improvable);
     assert_non_null(plan);
     assert_false(improvable);
     td_fft_release(plan);

@@ -111,7 +111,7 @@ static void make_plan(const struct td_step *step)
     uint8_t *addresses[1];
     td_regions_bases(loop.regions, &none, addresses, &bases);
     assert_int_equal(td_step_shapes(step, &bases, shape), 1);
-    assert_int_equal(td_fft_make_plan(&shape[0]), TD_OK);
+    assert_int_equal(td_fft_make_plan(&shape[0], 0), TD_OK);
 }
 
 static void transform(uint64_t job, uint64_t number, int64_t points)

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <fftw3.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@ struct td_fft_plan {
     struct td_fft_plan *next; /* of the plans that are to be destroyed */
     struct td_shape shape;
     void *plan;
+    uint64_t bytes; /* of memory, measured when it was made */
     unsigned users; /* the plan must not be destroyed */
     bool replaced;  /* the cache has another one, or none: the last user gives it up */
 };
@@ -21,8 +23,10 @@ struct td_fft_plan {
 struct entry {
     struct td_fft_record record;
     struct td_fft_plan *plan;
+    uint64_t uid; /* of the user that used the plan last, to whom it counts */
     uint64_t used_at;
     bool better_now; /* the plan is an estimate, but wisdom exists now */
+    bool left;       /* its user was gone when td_fft_drop looked last */
 };
 
 /* `lock` protects the cache and is never held during a call of FFTW. `planner` serialises FFTW's
@@ -31,11 +35,18 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER, planner = PTHREAD_MUTEX
 static struct entry cache[TD_FFT_RECORDS_MAX];
 static uint64_t hash[TD_FFT_RECORDS_MAX]; /* of the shapes, compared first */
 static unsigned entries;
+static uint64_t bytes_held, bytes_max = TD_FFT_BYTES_DEFAULT; /* of the plans in the cache */
 static uint64_t use_count;
 static enum td_fft_effort effort_set;
 static struct td_fft_plan *unneeded; /* to be destroyed by the next caller of the planner */
 static bool elsewhere;               /* `no_planner` never calls the planner */
 static pthread_t no_planner;
+
+/* What the planner's lock protects: the wisdom of measurements, in double and float, and the plans
+ * made since FFTW knows more than that. FFTW adds to its wisdom with each plan that it estimates.
+ */
+static char *measured[2];
+static unsigned made;
 
 /* ---- FFTW's planner ---- */
 
@@ -85,19 +96,58 @@ static void *make_plan(const struct td_shape *shape, enum td_fft_effort effort)
     return plan ? plan : td_fft_plan_make(shape, in, out, FFTW_ESTIMATE);
 }
 
-/* destroy_unneeded destroys the plans that nobody uses. The caller has entered the planner. */
+/* destroy_unneeded destroys the plans that nobody uses. The caller has entered the planner. malloc
+ * keeps freed memory in steps of any size, so larger plans go back to the system explicitly. */
 static void destroy_unneeded(void)
 {
+    enum { TRIMMED_BYTES = 1 << 20 };
     pthread_mutex_lock(&lock);
     struct td_fft_plan *list = unneeded;
     unneeded = NULL;
     pthread_mutex_unlock(&lock);
+    uint64_t bytes = 0;
     while (list) {
         struct td_fft_plan *p = list;
         list = p->next;
+        bytes += p->bytes;
         td_fft_plan_destroy(&p->shape, p->plan);
         free(p);
     }
+    if (bytes >= TRIMMED_BYTES)
+        malloc_trim(0);
+}
+
+/* forget makes FFTW forget all but the wisdom of measurements. The caller has entered the planner.
+ */
+static void forget(void)
+{
+    fftw_forget_wisdom();
+    fftwf_forget_wisdom();
+    if (measured[0])
+        fftwf_import_wisdom_from_string(measured[0]);
+    if (measured[1])
+        fftw_import_wisdom_from_string(measured[1]);
+    made = 0;
+}
+
+static uint64_t allocated(void)
+{
+    struct mallinfo2 all = mallinfo2();
+    return (uint64_t)all.uordblks + (uint64_t)all.hblkhd;
+}
+
+/* bytes_of returns the bytes of a plan before whose making malloc had given out `before`.
+ *
+ * FFTW does not tell. The tables of a plan depend on the algorithm, not only on the length: with
+ * FFTW 3.3.10, a complex double transform of 2,000,000 to 2,000,010 points has 9.6 to 68 bytes a
+ * point, so a formula would be wrong by a factor of seven. malloc's sums are exact unless other
+ * threads allocate meanwhile; the limits by length bound that error. */
+static uint64_t bytes_of(const struct td_shape *shape, uint64_t before)
+{
+    uint64_t after = allocated(), points = (uint64_t)shape->length;
+    uint64_t least = 1024 + points, most = (64 << 10) + 160 * points;
+    uint64_t bytes = after > before ? after - before : 0;
+    return bytes < least ? least : bytes > most ? most : bytes;
 }
 
 /* ---- the cache; the caller holds the lock ---- */
@@ -111,6 +161,15 @@ static void give_up(struct td_fft_plan *p)
         return;
     p->next = unneeded;
     unneeded = p;
+}
+
+/* put sets the plan of an entry, and gives up the plan that it had. */
+static void put(struct entry *e, struct td_fft_plan *p)
+{
+    bytes_held += p ? p->bytes : 0;
+    bytes_held -= e->plan ? e->plan->bytes : 0;
+    give_up(e->plan);
+    e->plan = p;
 }
 
 /* goes_before returns true if `a` is evicted before `b`: records without a measurement first, then
@@ -151,7 +210,7 @@ static struct entry *obtain(const struct td_shape *shape)
                 e = &cache[i];
     if (!e)
         return NULL;
-    give_up(e->plan);
+    put(e, NULL);
     memset(e, 0, sizeof *e);
     e->record.shape = *shape;
     e->record.since_s = (uint64_t)time(NULL);
@@ -159,15 +218,74 @@ static struct entry *obtain(const struct td_shape *shape)
     return e;
 }
 
+/* held_by returns the bytes of the plans of a user, or of those in use. */
+static uint64_t held_by(uint64_t uid, bool used)
+{
+    uint64_t bytes = 0;
+    for (unsigned i = 0; i < entries; i++)
+        if (cache[i].plan && cache[i].uid == uid && (!used || in_use(&cache[i])))
+            bytes += cache[i].plan->bytes;
+    return bytes;
+}
+
+/* struct tally: the bytes of the plans of one user. */
+struct tally {
+    uint64_t uid, bytes;
+};
+
+static struct tally *tally_of(struct tally *tally, unsigned *users, uint64_t uid)
+{
+    unsigned i = 0;
+    while (i < *users && tally[i].uid != uid)
+        i++;
+    if (i == *users)
+        tally[(*users)++] = (struct tally){uid, 0};
+    return &tally[i];
+}
+
+/* evictable returns the entry that loses its plan next, or NULL: of the user with the most bytes of
+ * those that have a plan out of use, the one that was used longest ago. */
+static struct entry *evictable(const struct entry *except)
+{
+    struct tally tally[TD_FFT_RECORDS_MAX];
+    struct entry *first = NULL;
+    uint64_t most = 0;
+    unsigned users = 0;
+    for (unsigned i = 0; i < entries; i++)
+        if (cache[i].plan)
+            tally_of(tally, &users, cache[i].uid)->bytes += cache[i].plan->bytes;
+    for (unsigned i = 0; i < entries; i++) {
+        struct entry *e = &cache[i];
+        if (!e->plan || in_use(e) || e == except)
+            continue;
+        uint64_t held = tally_of(tally, &users, e->uid)->bytes;
+        if (!first || held > most || (held == most && e->used_at < first->used_at)) {
+            first = e;
+            most = held;
+        }
+    }
+    return first;
+}
+
+/* shrink gives plans up until the rest has at most bytes_max. */
+static void shrink(const struct entry *except)
+{
+    struct entry *e = NULL;
+    while (bytes_held > bytes_max && (e = evictable(except)))
+        put(e, NULL);
+}
+
 /* ---- plans ---- */
 
-struct td_fft_plan *td_fft_acquire(const struct td_shape *shape, bool *improvable)
+struct td_fft_plan *td_fft_acquire(const struct td_shape *shape, uint64_t uid, bool *improvable)
 {
     pthread_mutex_lock(&lock);
     struct entry *e = find(shape);
     struct td_fft_plan *p = e ? e->plan : NULL;
     if (p) {
         p->users++;
+        e->uid = uid;
+        e->left = false;
         e->used_at = ++use_count;
         e->record.uses++;
     }
@@ -182,19 +300,28 @@ void td_fft_release(struct td_fft_plan *p)
     assert(p->users > 0);
     if (--p->users == 0 && p->replaced)
         give_up(p);
+    shrink(NULL);
     pthread_mutex_unlock(&lock);
 }
 
-/* store puts a plan into the cache, in place of an older one; false if all entries are in use. */
-static bool store(struct td_fft_plan *p)
+/* store puts a plan into the cache, in place of an older one; false if all entries are in use, or
+ * the plans in use take all bytes and some of them are the user's. */
+static bool store(struct td_fft_plan *p, uint64_t uid)
 {
     pthread_mutex_lock(&lock);
     struct entry *e = obtain(&p->shape);
-    give_up(e ? e->plan : p);
     if (e) {
-        e->plan = p;
-        e->better_now = false;
+        put(e, p);
+        e->uid = uid;
+        e->left = e->better_now = false;
         e->used_at = ++use_count;
+        shrink(e);
+        if (bytes_held > bytes_max && held_by(uid, true) > 0) {
+            put(e, NULL);
+            e = NULL;
+        }
+    } else {
+        give_up(p);
     }
     pthread_mutex_unlock(&lock);
     return e != NULL;
@@ -217,26 +344,69 @@ bool td_fft_is_planned(const struct td_shape *shape)
     return !needs_plan(shape, &effort);
 }
 
-static bool make(const struct td_shape *shape, enum td_fft_effort effort)
+static bool make(const struct td_shape *shape, uint64_t uid, enum td_fft_effort effort)
 {
     struct td_fft_plan *p = calloc(1, sizeof *p);
     if (!p)
         return false;
     p->shape = *shape;
-    if ((p->plan = make_plan(shape, effort)))
-        return store(p);
+    if (++made > TD_FFT_RECORDS_MAX)
+        forget();
+    uint64_t before = allocated();
+    p->plan = make_plan(shape, effort);
+    p->bytes = bytes_of(shape, before);
+    if (p->plan)
+        return store(p, uid);
     free(p);
     return false;
 }
 
-td_err td_fft_make_plan(const struct td_shape *shape)
+td_err td_fft_make_plan(const struct td_shape *shape, uint64_t uid)
 {
     enum td_fft_effort effort = TD_FFT_ESTIMATE;
     planner_enter();
-    bool good = !needs_plan(shape, &effort) || make(shape, effort);
+    bool good = !needs_plan(shape, &effort) || make(shape, uid, effort);
     destroy_unneeded();
     planner_leave();
     return good ? TD_OK : TD_ERR_NO_MEMORY;
+}
+
+void td_fft_set_limit(uint64_t bytes)
+{
+    pthread_mutex_lock(&lock);
+    bytes_max = bytes;
+    shrink(NULL);
+    pthread_mutex_unlock(&lock);
+}
+
+uint64_t td_fft_bytes(uint64_t uid)
+{
+    pthread_mutex_lock(&lock);
+    uint64_t bytes = uid == UINT64_MAX ? bytes_held : held_by(uid, false);
+    pthread_mutex_unlock(&lock);
+    return bytes;
+}
+
+bool td_fft_drop(bool (*is_there)(void *context, uint64_t uid), void *context)
+{
+    pthread_mutex_lock(&lock);
+    for (unsigned i = 0; i < entries; i++) {
+        struct entry *e = &cache[i];
+        bool gone = e->plan && !in_use(e) && !is_there(context, e->uid);
+        if (gone && e->left)
+            put(e, NULL);
+        e->left = gone;
+    }
+    bool due = unneeded != NULL;
+    pthread_mutex_unlock(&lock);
+    return due;
+}
+
+void td_fft_sweep(void)
+{
+    planner_enter();
+    destroy_unneeded();
+    planner_leave();
 }
 
 /* struct loop: a loop over the results; the stride is in real numbers. */
@@ -290,10 +460,10 @@ td_err td_fft_prepare(const struct td_shape *shape, struct td_fft_plan **plan)
 {
     bool improvable = false;
     td_err error = TD_OK;
-    while (!(*plan = td_fft_acquire(shape, &improvable)) && error == TD_OK)
-        error = td_fft_make_plan(shape);
+    while (!(*plan = td_fft_acquire(shape, 0, &improvable)) && error == TD_OK)
+        error = td_fft_make_plan(shape, 0);
     if (improvable)
-        (void)td_fft_make_plan(shape); /* for the next one */
+        (void)td_fft_make_plan(shape, 0); /* for the next one */
     return error;
 }
 
@@ -343,6 +513,11 @@ bool td_fft_import(const char *wisdom, bool is_double)
     planner_enter();
     int good = is_double ? fftw_import_wisdom_from_string(wisdom)
                          : fftwf_import_wisdom_from_string(wisdom);
+    char *copy = good ? strdup(wisdom) : NULL;
+    if (copy) {
+        free(measured[is_double]);
+        measured[is_double] = copy;
+    }
     planner_leave();
     return good;
 }
@@ -371,9 +546,26 @@ bool td_fft_record(unsigned at, struct td_fft_record *out)
     return there;
 }
 
+/* begin_anew forgets all measurements of a precision; the shapes in use are measured again. */
+static void begin_anew(bool is_double)
+{
+    free(measured[is_double]);
+    measured[is_double] = NULL;
+    pthread_mutex_lock(&lock);
+    for (unsigned i = 0; i < entries; i++) {
+        struct td_fft_record *r = &cache[i].record;
+        if (r->state == TD_FFT_MEASURED && td_shape_is_double(&r->shape) == is_double)
+            r->state = TD_FFT_ESTIMATED;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
 char *td_fft_export(bool is_double)
 {
     planner_enter();
+    if (measured[is_double] && strlen(measured[is_double]) > TD_FFT_WISDOM_MAX)
+        begin_anew(is_double);
+    forget();
     char *text = is_double ? fftw_export_wisdom_to_string() : fftwf_export_wisdom_to_string();
     planner_leave();
     return text;
@@ -384,11 +576,15 @@ void td_fft_fini(void)
     planner_enter();
     pthread_mutex_lock(&lock);
     for (unsigned i = 0; i < entries; i++)
-        give_up(cache[i].plan);
+        put(&cache[i], NULL);
     entries = 0;
     memset(cache, 0, sizeof cache);
     pthread_mutex_unlock(&lock);
     destroy_unneeded();
+    for (unsigned is_double = 0; is_double < 2; is_double++) {
+        free(measured[is_double]);
+        measured[is_double] = NULL;
+    }
     fftw_cleanup();
     fftwf_cleanup();
     planner_leave();

@@ -8,17 +8,26 @@
  * and stores the result.
  *
  * FFTW's planner is one for the process, and has a lock that nothing else shares. These functions
- * call it: td_fft_make_plan, td_fft_prepare, td_fft_run, td_fft_import, td_fft_export and
- * td_fft_fini. A daemon calls them on its planning thread (io/plans/planner.h);
- * td_fft_plan_elsewhere makes a call on its loop abort. Owns: plans and a record for each shape,
- * process-wide. The number of records is bounded; the least recently used is evicted first.
- * Thread-safe; execution holds no lock. */
+ * call it: td_fft_make_plan, td_fft_sweep, td_fft_prepare, td_fft_run, td_fft_import, td_fft_export
+ * and td_fft_fini. A daemon calls them on its planning thread (io/plans/planner.h);
+ * td_fft_plan_elsewhere makes a call on its loop abort.
+ *
+ * The number of records and the bytes of plans are bounded. A plan counts to the user that used it
+ * last. When bytes lack, the user with the most bytes loses the plan that was used longest ago: of
+ * n users each keeps at least 1/n of the bytes. A plan in use is never evicted: a user without a
+ * plan in use gets any plan, beyond the limit too, and keeps it while it is in use. The wisdom that
+ * FFTW gathers from estimates is forgotten now and then, that of measurements is bounded. Owns:
+ * plans and a record for each shape, process-wide. Thread-safe; execution holds no lock. */
 #ifndef TD_COMPUTE_FFT_FFT_H
 #define TD_COMPUTE_FFT_FFT_H
 
 #include "fft_plan.h"
 
-enum { TD_FFT_RECORDS_MAX = 512 };
+enum {
+    TD_FFT_RECORDS_MAX = 512,
+    TD_FFT_BYTES_DEFAULT = 256 << 20,
+    TD_FFT_WISDOM_MAX = 4 << 20 /* bytes of text, for each precision */
+};
 
 struct td_fft_plan;
 
@@ -47,15 +56,24 @@ struct td_fft_record {
 
 /* td_fft_acquire returns the plan of a shape, or NULL if the shape has no plan yet. The plan stays
  * valid until td_fft_release. *improvable is true if td_fft_make_plan would replace the plan by a
- * faster one. */
-struct td_fft_plan *td_fft_acquire(const struct td_shape *shape, bool *improvable);
+ * faster one. `uid`: the user that uses it. */
+struct td_fft_plan *td_fft_acquire(const struct td_shape *shape, uint64_t uid, bool *improvable);
 void td_fft_release(struct td_fft_plan *plan);
 /* td_fft_is_planned returns true if the shape has a plan, and td_fft_make_plan would make no other.
  * It counts no use. */
 bool td_fft_is_planned(const struct td_shape *shape);
 /* td_fft_make_plan plans a shape that has no plan, or whose plan is improvable. It returns
- * TD_ERR_NO_MEMORY if FFTW returns no plan or all TD_FFT_RECORDS_MAX records are in use. */
-td_err td_fft_make_plan(const struct td_shape *shape);
+ * TD_ERR_NO_MEMORY if FFTW returns no plan, all TD_FFT_RECORDS_MAX records are in use, or the plans
+ * in use have all bytes and some of them are the user's. */
+td_err td_fft_make_plan(const struct td_shape *shape, uint64_t uid);
+/* td_fft_set_limit sets the bytes of plans. td_fft_bytes returns those of a user, or of all
+ * (UINT64_MAX). */
+void td_fft_set_limit(uint64_t bytes);
+uint64_t td_fft_bytes(uint64_t uid);
+/* td_fft_drop gives up the plans of users that were gone at two calls in a row. Records stay. It
+ * returns true if td_fft_sweep would return memory to the system: it destroys what is given up. */
+bool td_fft_drop(bool (*is_there)(void *context, uint64_t uid), void *context);
+void td_fft_sweep(void);
 /* td_fft_prepare acquires the plan of a shape, and calls td_fft_make_plan first if the shape has no
  * plan. It returns the errors of td_fft_make_plan. */
 td_err td_fft_prepare(const struct td_shape *shape, struct td_fft_plan **plan);
@@ -73,15 +91,16 @@ void td_fft_set_effort(enum td_fft_effort effort);
 /* td_fft_next_shape writes the most used shape without a measurement and marks it TD_FFT_ASKED. It
  * returns false if all shapes are measured or the effort does not measure. */
 bool td_fft_next_shape(struct td_shape *shape);
-/* td_fft_import imports FFTW's wisdom. It returns false if the text is malformed or from another
- * version of FFTW. */
+/* td_fft_import imports FFTW's wisdom of measurements, in place of earlier text. It returns false
+ * if the text is malformed or from another version of FFTW. */
 bool td_fft_import(const char *wisdom, bool is_double);
 /* td_fft_update stores a record in place of the shape's old one; uses add up. */
 void td_fft_update(const struct td_fft_record *record);
 /* td_fft_record copies record number `at`, counted from 0. It returns false if there are fewer
  * records. */
 bool td_fft_record(unsigned at, struct td_fft_record *out);
-/* td_fft_export returns FFTW's wisdom as text, which the caller frees, or NULL if memory runs out.
+/* td_fft_export returns FFTW's wisdom of measurements as text, which the caller frees, or NULL if
+ * memory runs out. If it is longer than TD_FFT_WISDOM_MAX, all shapes of the precision begin anew.
  */
 char *td_fft_export(bool is_double);
 /* td_fft_fini frees all plans, records and wisdom. No transform may be running. */

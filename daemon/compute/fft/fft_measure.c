@@ -141,7 +141,8 @@ static bool time_measured(const struct td_shape *s, void *in, void *out, unsigne
 
 static bool answer(const struct td_shape *s, const struct figures *f)
 {
-    char *wisdom = td_fft_export(td_shape_is_double(s));
+    char *wisdom =
+        td_shape_is_double(s) ? fftw_export_wisdom_to_string() : fftwf_export_wisdom_to_string();
     if (!wisdom)
         return false;
     printf("%llu %llu %llu\n%s", (unsigned long long)f->estimate_ns,
@@ -157,6 +158,8 @@ static bool measure(const struct td_shape *s, unsigned effort, double seconds, c
     void *out = s->in_place ? in : obtain(s, 1, &whole[1]);
     unsigned flags = effort == TD_FFT_PATIENT ? FFTW_PATIENT : FFTW_MEASURE;
     bool good = in && out && time_estimate(s, in, out, &f);
+    fftw_forget_wisdom(); /* of the estimate: the answer has that of measurements alone */
+    fftwf_forget_wisdom();
     fftw_set_timelimit(seconds);
     fftwf_set_timelimit(seconds);
     td_fft_import(known, td_shape_is_double(s)); /* it may contain parts of this plan */

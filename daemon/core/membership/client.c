@@ -20,18 +20,17 @@ static void refuse(struct td_core *core, uint32_t id, uint64_t request, td_err e
     td_core_act(core, TD_ACTION_CLOSE_CLIENT)->u.close.client = id;
 }
 
-static const char no_memory[] = "the daemon has no memory left: raise [limits] memory";
-
 void td_client_open(struct td_core *core, uint32_t id, uint64_t uid, uint64_t pid)
 {
-    struct td_client *c = td_arena_alloc(core->arena, sizeof *c);
-    struct td_account *account = c ? td_account_open(core, uid) : NULL;
-    const char *share = account ? td_account_refuses(core, account, TD_HOLD_CLIENTS, 1) : no_memory;
+    struct td_account *account = td_account_open(core, uid);
+    struct td_client *c = account ? td_arena_alloc(account->arena, sizeof *c) : NULL;
+    const char *share = c ? td_account_refuses(core, account, TD_HOLD_CLIENTS, 1)
+                          : td_account_no_memory(core, account, "another connection");
     if (core->stopping || share) {
-        td_err error = core->stopping ? TD_ERR_SHUTDOWN : account ? TD_ERR_BUSY : TD_ERR_NO_MEMORY;
+        td_err error = core->stopping ? TD_ERR_SHUTDOWN : c ? TD_ERR_BUSY : TD_ERR_NO_MEMORY;
         refuse(core, id, 0, error, core->stopping ? "the daemon is stopping" : share);
-        td_account_close(core, account);
         td_core_free(core, c);
+        td_account_close(core, account);
         return;
     }
     *c = (struct td_client){.next = core->clients->bucket[id % TD_CLIENT_BUCKETS],
@@ -112,9 +111,10 @@ static bool release_dead(struct td_core *core, struct td_task *task)
         struct td_region *r = core->clients->dead_regions;
         core->clients->dead_regions = r->next;
         td_core_act(core, TD_ACTION_RELEASE_REGION)->u.region.handle = r->handle;
-        td_account_drop(core, r->account, TD_HOLD_REGIONS, 1);
-        td_account_close(core, r->account);
+        struct td_account *account = r->account;
+        td_account_drop(core, account, TD_HOLD_REGIONS, 1);
         td_core_free(core, r);
+        td_account_close(core, account);
     }
     return true;
 }
@@ -187,9 +187,9 @@ static void add_region(struct td_core *core, struct td_client *c, const struct t
                               TD_CLIENT_REGIONS_MAX);
     } else if ((text = td_account_refuses(core, c->account, TD_HOLD_REGIONS, 1))) {
         error = TD_ERR_BUSY;
-    } else if (!(r = td_arena_alloc(core->arena, sizeof *r))) {
+    } else if (!(r = td_arena_alloc(c->account->arena, sizeof *r))) {
         error = TD_ERR_NO_MEMORY;
-        text = no_memory;
+        text = td_account_no_memory(core, c->account, "another region");
     }
     if (error != TD_OK) {
         td_core_act(core, TD_ACTION_RELEASE_REGION)->u.region.handle = q->u.region.handle;
@@ -270,9 +270,10 @@ void td_client_room(struct td_core *core)
 
 static void free_client(struct td_core *core, struct td_client *c)
 {
-    td_account_drop(core, c->account, TD_HOLD_CLIENTS, 1);
-    td_account_close(core, c->account);
+    struct td_account *account = c->account;
+    td_account_drop(core, account, TD_HOLD_CLIENTS, 1);
     td_core_free(core, c);
+    td_account_close(core, account);
 }
 
 /* leave loses the ranks of clients that are gone. It returns false if the step has no room. */

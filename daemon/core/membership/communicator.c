@@ -38,28 +38,29 @@ static void free_arrays(struct td_core *core, struct td_communicator *c)
 }
 
 /* build_tree builds the group and its tree. It returns false if memory runs out. */
-static bool build_tree(struct td_core *core, struct td_group *g, struct td_tree *tree,
-                       const uint32_t *rank_node, uint32_t size)
+static bool build_tree(struct td_core *core, struct td_arena *arena, struct td_group *g,
+                       struct td_tree *tree, const uint32_t *rank_node, uint32_t size)
 {
-    if (td_group_build(g, core->arena, rank_node, size) != TD_OK)
+    if (td_group_build(g, arena, rank_node, size) != TD_OK)
         return false;
-    td_err error = core->fabric->routed ? td_planes_best(tree, core->arena, &core->options.topology,
-                                                         g->node, g->slots)
-                                        : td_tree_heap(tree, core->arena, g->slots);
+    td_err error = core->fabric->routed
+                       ? td_planes_best(tree, arena, &core->options.topology, g->node, g->slots)
+                       : td_tree_heap(tree, arena, g->slots);
     return error == TD_OK;
 }
 
-uint32_t td_communicator_above(struct td_core *core, const uint32_t *rank_node, uint32_t size)
+uint32_t td_communicator_above(struct td_core *core, struct td_arena *arena,
+                               const uint32_t *rank_node, uint32_t size)
 {
     struct td_group g = {0};
     struct td_tree tree = {0};
     uint32_t above = UINT32_MAX;
-    if (build_tree(core, &g, &tree, rank_node, size)) {
+    if (build_tree(core, arena, &g, &tree, rank_node, size)) {
         uint32_t slot = td_group_slot(&g, core->node);
         above = slot == tree.root ? core->node : g.node[tree.parent[slot]];
     }
-    td_tree_free(&tree, core->arena);
-    td_group_free(&g, core->arena);
+    td_tree_free(&tree, arena);
+    td_group_free(&g, arena);
     return above;
 }
 
@@ -67,17 +68,18 @@ uint32_t td_communicator_above(struct td_core *core, const uint32_t *rank_node, 
 static bool find_place(struct td_core *core, struct td_communicator *c, const uint32_t *rank_node,
                        uint32_t size)
 {
+    struct td_arena *arena = c->account->lasting;
     struct td_group *g = &c->group;
-    if (!build_tree(core, g, &c->tree, rank_node, size))
+    if (!build_tree(core, arena, g, &c->tree, rank_node, size))
         return false;
     c->closed = td_planes_closed(&core->options.topology, g->node, g->slots);
     c->slot = td_group_slot(g, core->node);
     c->ranks = td_group_slot_ranks(g, c->slot);
-    c->seat = td_arena_alloc(core->arena, c->ranks * sizeof *c->seat);
-    c->lost_rank = td_arena_alloc(core->arena, td_bit_bytes(g->size));
-    c->lost_slot = td_arena_alloc(core->arena, td_bit_bytes(g->slots));
-    c->parting.silent = td_arena_alloc(core->arena, td_bit_bytes(g->slots));
-    c->daemon = td_arena_alloc(core->arena, g->slots * sizeof *c->daemon);
+    c->seat = td_arena_alloc(arena, c->ranks * sizeof *c->seat);
+    c->lost_rank = td_arena_alloc(arena, td_bit_bytes(g->size));
+    c->lost_slot = td_arena_alloc(arena, td_bit_bytes(g->slots));
+    c->parting.silent = td_arena_alloc(arena, td_bit_bytes(g->slots));
+    c->daemon = td_arena_alloc(arena, g->slots * sizeof *c->daemon);
     c->has_parent = c->slot != c->tree.root;
     c->parent = g->node[c->tree.parent[c->slot]];
     c->children = td_tree_children(&c->tree, c->slot, c->child);
@@ -175,11 +177,13 @@ struct td_communicator *td_communicator_create(struct td_core *core, uint64_t in
                                                uint32_t *rank_node, uint64_t *rank_token,
                                                uint32_t from, const struct td_communicator *parent)
 {
-    uint64_t used = td_arena_used(core->arena);
-    struct td_communicator *c = td_arena_alloc(core->arena, sizeof *c);
-    if (!c)
+    struct td_account *account = td_account_open(core, uid);
+    struct td_communicator *c = account ? td_arena_alloc(account->lasting, sizeof *c) : NULL;
+    if (!c) {
+        td_account_close(core, account);
         return NULL;
-    c->account = td_account_open(core, uid);
+    }
+    c->account = account;
     c->task.advance = advance;
     c->resume_at = c->ask_at = TD_TIME_NEVER;
     c->parting = (struct td_parting){.communicator = c,
@@ -190,11 +194,10 @@ struct td_communicator *td_communicator_create(struct td_core *core, uint64_t in
     c->uid = uid;
     c->number = ++core->groups->numbers;
     snprintf(c->name, sizeof c->name, "%s", name);
-    if (!c->account || !find_place(core, c, rank_node, size) ||
-        !td_core_notices.group_made(core, c)) {
+    if (!find_place(core, c, rank_node, size) || !td_core_notices.group_made(c)) {
         free_arrays(core, c);
-        td_account_close(core, c->account);
         td_core_free(core, c);
+        td_account_close(core, account);
         return NULL;
     }
     c->rank_node = rank_node;
@@ -209,9 +212,7 @@ struct td_communicator *td_communicator_create(struct td_core *core, uint64_t in
     note_daemons(core, c, parent);
     c->minor = parent ? parent->minor : 0;
     c->epoch = parent ? parent->epoch : 0;
-    c->charged = td_arena_used(core->arena) - used + size * (uint64_t)sizeof *c->member;
     td_account_add(core, c->account, TD_HOLD_GROUPS, 1);
-    td_account_add(core, c->account, TD_HOLD_MEMORY, c->charged);
     c->next = core->communicators;
     core->communicators = c;
     if (parent)
@@ -292,10 +293,10 @@ static void destroy(struct td_core *core, struct td_communicator *c)
     td_core_unqueue(core, &c->task);
     td_core_unqueue(core, &c->parting.task);
     td_account_drop(core, c->account, TD_HOLD_GROUPS, 1);
-    td_account_drop(core, c->account, TD_HOLD_MEMORY, c->charged);
-    td_account_close(core, c->account);
+    struct td_account *account = c->account;
     free_arrays(core, c);
     td_core_free(core, c);
+    td_account_close(core, account);
 }
 
 struct td_communicator *td_communicator_find(struct td_core *core, uint64_t instance,
@@ -400,10 +401,11 @@ bool td_communicator_tree(struct td_core *core, struct td_communicator *c,
     if (*tree || !core->fabric->routed || c->closed || !td_planes_own(call, c->group.size))
         return true;
     if (!last || last->kind != call->kind || last->root != call->root) {
-        struct td_call_tree *made = td_arena_alloc(core->arena, sizeof *made);
+        struct td_arena *arena = c->account->arena;
+        struct td_call_tree *made = td_arena_alloc(arena, sizeof *made);
         if (!made)
             return false;
-        if (td_planes_of_call(&made->tree, core->arena, &core->options.topology, &c->group, call) !=
+        if (td_planes_of_call(&made->tree, arena, &core->options.topology, &c->group, call) !=
             TD_OK) {
             td_core_free(core, made);
             return false;

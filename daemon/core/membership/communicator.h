@@ -88,7 +88,6 @@ struct td_communicator {
     char name[TD_NAME_MAX];
     uint64_t uid;
     struct td_account *account;
-    uint64_t charged; /* bytes of TD_HOLD_MEMORY */
     struct td_group group;
     uint32_t *daemon;     /* [group.slots] of the ranks on a slot (td_token_daemon) */
     uint32_t slot;        /* this node's */
@@ -204,8 +203,10 @@ static inline uint32_t td_communicator_job_rank(const struct td_communicator *c,
 uint32_t td_communicator_print_ranks(struct td_core *core, const struct td_communicator *c,
                                      const uint8_t *bits, bool set, char *text, size_t size);
 /* td_communicator_above returns the parent of this node in the tree of a group of some ranks, given
- * the node of each; this node itself if it is the root. UINT32_MAX: memory runs out. */
-uint32_t td_communicator_above(struct td_core *core, const uint32_t *rank_node, uint32_t size);
+ * the node of each; this node itself if it is the root. It works in the arena. UINT32_MAX: memory
+ * runs out. */
+uint32_t td_communicator_above(struct td_core *core, struct td_arena *arena,
+                               const uint32_t *rank_node, uint32_t size);
 /* td_communicator_note_gone records that a group will never be made here, unless its record is
  * there: a group that was here, and is over, has one, too. td_communicator_note_refused records
  * that this node has refused to make it. td_communicator_gone returns the record, or NULL; the last

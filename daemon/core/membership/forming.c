@@ -9,9 +9,11 @@ void td_forming_drop(struct td_core *core, struct td_forming *f)
     while (*link != f)
         link = &(*link)->next;
     *link = f->next;
+    struct td_account *account = f->account;
     td_core_free(core, f->rank_node);
     td_core_free(core, f->rank_token);
     td_core_free(core, f);
+    td_account_close(core, account);
 }
 
 /* is_full returns true if a node already sends as many memberships as it may at a time. */
@@ -24,16 +26,20 @@ static bool is_full(const struct td_core *core, uint32_t from)
 }
 
 struct td_forming *td_forming_start(struct td_core *core, uint32_t from, uint64_t instance,
-                                    uint32_t size)
+                                    const struct td_message_members *m)
 {
-    struct td_forming *f = is_full(core, from) ? NULL : td_arena_alloc(core->arena, sizeof *f);
-    if (!f)
+    struct td_account *account = is_full(core, from) ? NULL : td_account_open(core, m->uid);
+    struct td_forming *f = account ? td_arena_alloc(account->lasting, sizeof *f) : NULL;
+    if (!f) {
+        td_account_close(core, account);
         return NULL;
+    }
+    f->account = account;
     f->instance = instance;
     f->from = from;
-    f->size = size;
-    f->rank_node = td_arena_alloc(core->arena, size * sizeof *f->rank_node);
-    f->rank_token = td_arena_alloc(core->arena, size * sizeof *f->rank_token);
+    f->size = m->size;
+    f->rank_node = td_arena_alloc(account->lasting, m->size * sizeof *f->rank_node);
+    f->rank_token = td_arena_alloc(account->lasting, m->size * sizeof *f->rank_token);
     f->next = core->joins->forming;
     core->joins->forming = f;
     if (f->rank_node && f->rank_token)

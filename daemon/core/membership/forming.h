@@ -6,12 +6,13 @@
 #ifndef TD_CORE_MEMBERSHIP_FORMING_H
 #define TD_CORE_MEMBERSHIP_FORMING_H
 
-#include "core/core_internal.h"
+#include "account.h"
 
 /* struct td_forming: a membership whose pieces have not all come. It lives until its last piece,
  * or until its sender is lost or sends nothing more of it for progress_timeout. */
 struct td_forming {
     struct td_forming *next;
+    struct td_account *account; /* of the job's user */
     uint64_t instance;
     uint32_t from, size; /* from: the node that sends it */
     td_time expires_at;
@@ -19,10 +20,10 @@ struct td_forming {
     uint64_t *rank_token;
 };
 
-/* td_forming_start returns a membership of `size` ranks that a node begins to send, or NULL: memory
- * lacks, or the node sends too many at a time. */
+/* td_forming_start returns the membership that a node begins to send with the piece `m`, or NULL:
+ * memory lacks, or the node sends too many at a time. */
 struct td_forming *td_forming_start(struct td_core *core, uint32_t from, uint64_t instance,
-                                    uint32_t size);
+                                    const struct td_message_members *m);
 /* td_forming_find returns the membership that a node sends, or NULL. */
 struct td_forming *td_forming_find(struct td_core *core, uint32_t from, uint64_t instance);
 /* td_forming_take notes the ranks of a piece. */

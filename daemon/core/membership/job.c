@@ -90,10 +90,11 @@ static void drop_join(struct td_core *core, struct td_join *j)
     td_link_unwatch(core, j->registry);
     if (!j->over)
         td_account_drop(core, j->account, TD_HOLD_GROUPS, 1);
-    td_core_free(core, j->over);
-    td_account_close(core, j->account);
     td_join_transition(j, TD_JOIN_END);
+    struct td_account *account = j->account;
+    td_core_free(core, j->over);
     td_core_free(core, j);
+    td_account_close(core, account);
 }
 
 /* check_join returns NULL, or a sentence on the fault of the request. */
@@ -154,7 +155,7 @@ static const char *check_share(struct td_core *core, const struct td_client *cli
 }
 
 /* is_over_often returns true if a user has as many joins beyond the share as one job may have ranks
- * here: their records are charged to nobody. */
+ * here: their records count in no limit of groups. */
 static bool is_over_often(const struct td_core *core, const struct td_client *client)
 {
     uint32_t over = 0;
@@ -168,8 +169,9 @@ static bool is_over_often(const struct td_core *core, const struct td_client *cl
 static struct td_join *start_join(struct td_core *core, const struct td_client *client,
                                   const char *over)
 {
-    struct td_join *j = td_arena_alloc(core->arena, sizeof *j);
-    if (j && over && !(j->over = td_core_copy_text(core, over))) {
+    struct td_arena *arena = client->account->arena;
+    struct td_join *j = td_arena_alloc(arena, sizeof *j);
+    if (j && over && !(j->over = td_core_copy_text(arena, over))) {
         td_core_free(core, j);
         return NULL;
     }
@@ -193,7 +195,7 @@ void td_job_request(struct td_core *core, struct td_client *client, const struct
     struct td_join *j = wrong ? NULL : start_join(core, client, over);
     if (!j) {
         td_reply_error(core, client->id, q->id, wrong ? error : TD_ERR_NO_MEMORY,
-                       wrong ? wrong : "the daemon has no memory left: raise [limits] memory");
+                       wrong ? wrong : td_account_no_memory(core, client->account, "another join"));
         return;
     }
     int64_t limit = q->u.join.timeout_ns;
@@ -322,6 +324,14 @@ static void seat_local(struct td_core *core, struct td_communicator *c)
     }
 }
 
+/* why_unmade returns the sentence for a join of a job that this node had no memory for. */
+static const char *why_unmade(struct td_core *core, const struct td_join *j)
+{
+    const char *share = td_account_refuses(core, j->account, TD_HOLD_MEMORY,
+                                           j->size * (sizeof(uint32_t) + sizeof(uint64_t)));
+    return share ? share : "the daemon has no memory left for the job: raise [limits] memory";
+}
+
 /* refuse answers the joins that are refused, and takes them back at the registry: no rank of theirs
  * will leave the job. It returns false when the action list is full. */
 static bool refuse(struct td_core *core, struct td_task *task)
@@ -337,7 +347,7 @@ static bool refuse(struct td_core *core, struct td_task *task)
         send_unjoin(core, j);
         end_join(core, j, j->refused,
                  j->refused == TD_ERR_NO_MEMORY
-                     ? "the daemon has no memory left for the job: raise [limits] memory"
+                     ? why_unmade(core, j)
                      : td_core_format(core,
                                       "messages were lost while job %s formed, and its ranks are "
                                       "not known here: start the job again",
@@ -451,14 +461,14 @@ static void handle_members(struct td_core *core, uint32_t from, const struct td_
     if (!was_granted(core, instance, UINT32_MAX))
         return;
     struct td_forming *f = td_forming_find(core, from, instance);
-    if (f && f->size != m->size) {
+    if (f && (f->size != m->size || f->account->uid != m->uid)) {
         td_forming_drop(core, f);
         td_link_drop(core, from, "protocol violation: it sent pieces of two memberships as one");
         return;
     }
     /* the pieces come in the order of the ranks: without the first, none is of use */
     bool begins = m->runs > 0 && m->run[0].first == 0;
-    if (!f && !(f = begins ? td_forming_start(core, from, instance, m->size) : NULL)) {
+    if (!f && !(f = begins ? td_forming_start(core, from, instance, m) : NULL)) {
         refuse_membership(core, from, instance);
         return;
     }

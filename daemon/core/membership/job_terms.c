@@ -6,18 +6,13 @@
 
 enum { NAME_BYTES = 80, VALUE_BYTES = 32, NODE_BYTES = 100 };
 
-uint64_t td_job_terms_bytes(const struct td_terms *terms)
+struct td_job_terms *td_job_terms_create(struct td_arena *arena, uint32_t node,
+                                         const struct td_terms *terms)
 {
     uint64_t values = 0;
     for (unsigned l = 0; l < TD_TERMS_OF_GROUP; l++)
         values += terms->list[l].count;
-    return sizeof(struct td_job_terms) + values * sizeof(uint64_t);
-}
-
-struct td_job_terms *td_job_terms_create(struct td_core *core, uint32_t node,
-                                         const struct td_terms *terms)
-{
-    struct td_job_terms *t = td_arena_alloc(core->arena, td_job_terms_bytes(terms));
+    struct td_job_terms *t = td_arena_alloc(arena, sizeof *t + values * sizeof *t->value);
     if (!t)
         return NULL;
     uint64_t *at = t->value;

@@ -23,8 +23,7 @@ static void free_job(struct td_core *core, struct td_job *job)
             td_link_unwatch(core, job->entry[i].node);
     td_core_unqueue(core, &job->task);
     td_job_transition(job, TD_JOB_END);
-    td_account_drop(core, job->account, TD_HOLD_MEMORY, job->charged);
-    td_account_close(core, job->account);
+    struct td_account *account = job->account;
     td_core_free(core, job->taken);
     td_core_free(core, job->ever);
     td_core_free(core, job->entry);
@@ -34,6 +33,7 @@ static void free_job(struct td_core *core, struct td_job *job)
     td_core_free(core, job->rank_node);
     td_core_free(core, job->rank_token);
     td_core_free(core, job);
+    td_account_close(core, account);
 }
 
 static void refuse(struct td_core *core, uint32_t node, uint64_t token, td_err error,
@@ -51,7 +51,7 @@ static void refuse(struct td_core *core, uint32_t node, uint64_t token, td_err e
  * rank, and returns false if memory runs out. */
 static bool assign_ranks(struct td_core *core, struct td_job *job)
 {
-    struct td_entry *sorted = td_arena_alloc(core->arena, job->size * sizeof *sorted);
+    struct td_entry *sorted = td_arena_alloc(job->account->lasting, job->size * sizeof *sorted);
     if (!sorted)
         return false;
     uint32_t free_rank = 0;
@@ -179,16 +179,30 @@ static void end_forming(struct td_core *core, struct td_job *job, enum td_job_ev
     td_core_alarm(core, core->now);
 }
 
+/* keep_refusal keeps the first reason why a job cannot form: all ranks hear of it when the last one
+ * has joined. It returns false if memory runs out. */
+static bool keep_refusal(struct td_job *job, td_err error, const char *text)
+{
+    if (job->refusal)
+        return true;
+    job->refusal_error = error;
+    job->refusal = td_core_copy_text(job->account->arena, text);
+    return job->refusal;
+}
+
 /* begin_grants numbers the ranks and asks the nodes. */
 static void begin_grants(struct td_core *core, struct td_job *job)
 {
-    job->rank_node = td_arena_alloc(core->arena, job->size * sizeof *job->rank_node);
-    job->rank_token = td_arena_alloc(core->arena, job->size * sizeof *job->rank_token);
+    struct td_arena *arena = job->account->lasting;
+    job->rank_node = td_arena_alloc(arena, job->size * sizeof *job->rank_node);
+    job->rank_token = td_arena_alloc(arena, job->size * sizeof *job->rank_token);
     if (!job->rank_node || !job->rank_token || !assign_ranks(core, job)) {
         td_core_free(core, job->rank_node);
         td_core_free(core, job->rank_token);
         job->rank_node = NULL;
         job->rank_token = NULL;
+        (void)keep_refusal(job, TD_ERR_NO_MEMORY,
+                           td_account_no_memory(core, job->account, "the ranks of the job"));
         end_forming(core, job, TD_JOB_LACK_MEMORY);
         return;
     }
@@ -252,19 +266,14 @@ static void meet_namesakes(struct td_core *core, struct td_job *job)
 static struct td_job *start_job(struct td_core *core, const struct td_message_join *m,
                                 const char **wrong)
 {
-    uint64_t bytes = sizeof(struct td_job) + m->size * (uint64_t)sizeof(struct td_entry);
     struct td_account *account = td_account_open(core, m->uid);
-    *wrong = account ? td_account_refuses(core, account, TD_HOLD_MEMORY, bytes) : no_memory(core);
-    struct td_job *job = *wrong ? NULL : td_arena_alloc(core->arena, sizeof *job);
+    struct td_job *job = account ? td_arena_alloc(account->lasting, sizeof *job) : NULL;
     if (!job) {
+        *wrong = td_account_no_memory(core, account, "another job");
         td_account_close(core, account);
-        if (!*wrong)
-            *wrong = no_memory(core);
         return NULL;
     }
     job->account = account;
-    job->charged = bytes;
-    td_account_add(core, account, TD_HOLD_MEMORY, bytes);
     snprintf(job->name, sizeof job->name, "%s", m->name);
     job->uid = m->uid;
     job->size = m->size;
@@ -274,13 +283,13 @@ static struct td_job *start_job(struct td_core *core, const struct td_message_jo
     job->next = core->registry->jobs;
     core->registry->jobs = job;
     meet_namesakes(core, job);
-    job->entry = td_arena_alloc(core->arena, m->size * sizeof *job->entry);
-    job->taken = td_arena_alloc(core->arena, td_bit_bytes(m->size));
-    job->ever = td_arena_alloc(core->arena, td_bit_bytes(m->size));
+    job->entry = td_arena_alloc(account->lasting, m->size * sizeof *job->entry);
+    job->taken = td_arena_alloc(account->lasting, td_bit_bytes(m->size));
+    job->ever = td_arena_alloc(account->lasting, td_bit_bytes(m->size));
     if (job->entry && job->taken && job->ever)
         return job;
+    *wrong = td_account_no_memory(core, account, "another job");
     free_job(core, job);
-    *wrong = no_memory(core);
     return NULL;
 }
 
@@ -324,17 +333,6 @@ static bool told(const struct td_job *job)
     return false;
 }
 
-/* keep_refusal keeps the first reason why a job cannot form: all ranks hear of it when the last one
- * has joined. It returns false if memory runs out. */
-static bool keep_refusal(struct td_core *core, struct td_job *job, td_err error, const char *text)
-{
-    if (job->refusal)
-        return true;
-    job->refusal_error = error;
-    job->refusal = td_core_copy_text(core, text);
-    return job->refusal;
-}
-
 /* compare_terms compares the terms of a join with those of the job, which are those of the first
  * node that told any. It returns false if memory runs out. */
 static bool compare_terms(struct td_core *core, struct td_job *job, uint32_t node,
@@ -344,17 +342,14 @@ static bool compare_terms(struct td_core *core, struct td_job *job, uint32_t nod
     if (!td_terms_are_known(&m->terms))
         return true; /* 4.1: its handshakes compare them */
     if (!job->terms) {
-        uint64_t bytes = td_job_terms_bytes(&m->terms);
-        job->terms = td_job_terms_create(core, node, &m->terms);
-        job->charged += job->terms ? bytes : 0;
-        td_account_add(core, job->account, TD_HOLD_MEMORY, job->terms ? bytes : 0);
+        job->terms = td_job_terms_create(job->account->lasting, node, &m->terms);
         return job->terms;
     }
     if (!told(job))
         job->terms->node = job->entry[0].node; /* it has the same terms */
     const char *text = td_job_terms_compare(core, job->terms, job->name, node, &m->terms);
     *differs = text != NULL;
-    return !text || keep_refusal(core, job, TD_ERR_MISMATCH, text);
+    return !text || keep_refusal(job, TD_ERR_MISMATCH, text);
 }
 
 /* check_join keeps the reason why a job cannot form with a join, if it cannot. It returns false if
@@ -367,7 +362,7 @@ static bool check_join(struct td_core *core, struct td_job *job, uint32_t node,
     if (m->refused == TD_OK)
         return true;
     *differs = true;
-    return keep_refusal(core, job, m->refused, m->refusal);
+    return keep_refusal(job, m->refused, m->refusal);
 }
 
 /* compare_again is called when a rank has left a job that forms. Without ranks that differ, the job
@@ -495,7 +490,7 @@ static void join(struct td_core *core, uint32_t node, const struct td_message_jo
     bool differs = false;
     if (job && !wrong && !check_join(core, job, node, m, &differs)) {
         error = TD_ERR_NO_MEMORY;
-        wrong = no_memory(core);
+        wrong = td_account_no_memory(core, job->account, "the terms of the job");
     }
     if (!job || wrong) {
         refuse(core, node, m->token, error, wrong);
@@ -758,7 +753,7 @@ static void expire(struct td_core *core, struct td_job *job)
     if (job->noted)
         return;
     if (job->state != TD_JOB_REFUSING) {
-        keep_refusal(core, job, TD_ERR_TIMEOUT, td_unformed_why_late(core, job));
+        keep_refusal(job, TD_ERR_TIMEOUT, td_unformed_why_late(core, job));
         td_job_transition(job, TD_JOB_EXPIRE);
     }
     const char *text = why_refused(core, job, &error);

@@ -21,7 +21,6 @@ struct td_job {
     uint64_t uid, instance; /* instance 0: the job has not formed */
     uint64_t proposal;      /* in GRANTING: the instance that it asks for */
     struct td_account *account;
-    uint64_t charged;            /* bytes of TD_HOLD_MEMORY */
     td_time begun_at, formed_at; /* begun_at: the first join came */
     uint32_t size, joined, gone;
     td_time expires_at;

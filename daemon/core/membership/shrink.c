@@ -61,17 +61,18 @@ void td_shrink_free(struct td_core *core, struct td_communicator *c)
     c->shrink = c->shrink_reserve = NULL;
 }
 
-bool td_shrink_reserve(struct td_core *core, struct td_communicator *c)
+bool td_shrink_reserve(struct td_communicator *c)
 {
     uint32_t bytes = td_bit_bytes(c->group.size);
-    struct td_shrink *s = c->shrink_reserve = td_arena_alloc(core->arena, sizeof *s);
+    struct td_arena *arena = c->account->lasting;
+    struct td_shrink *s = c->shrink_reserve = td_arena_alloc(arena, sizeof *s);
     if (!s)
         return false;
-    s->call = td_arena_alloc(core->arena, c->ranks * sizeof *s->call);
-    s->accepted.lost = td_arena_alloc(core->arena, bytes);
-    s->decided.lost = td_arena_alloc(core->arena, bytes);
-    s->vote = td_arena_alloc(core->arena, c->group.slots);
-    s->missing = td_arena_alloc(core->arena, bytes);
+    s->call = td_arena_alloc(arena, c->ranks * sizeof *s->call);
+    s->accepted.lost = td_arena_alloc(arena, bytes);
+    s->decided.lost = td_arena_alloc(arena, bytes);
+    s->vote = td_arena_alloc(arena, c->group.slots);
+    s->missing = td_arena_alloc(arena, bytes);
     return s->call && s->accepted.lost && s->decided.lost && s->vote && s->missing;
 }
 
@@ -480,10 +481,7 @@ static void answer(struct td_core *core, const struct td_shrink *s, uint32_t loc
         reply_lost(core, s, local);
     } else if (!seat || !put_bitmap(core, s, s->decided.lost, &lost)) {
         td_reply_error(core, call->client, call->request, TD_ERR_NO_MEMORY,
-                       td_core_format(core,
-                                      "node %u has no memory for another group: raise [limits] "
-                                      "memory",
-                                      core->node));
+                       td_account_no_memory(core, c->account, "the group of the survivors"));
     } else {
         struct td_reply *r =
             td_communicator_joined(core, made, call->client, call->request, seat->rank);

@@ -91,7 +91,7 @@ struct td_shrink {
 
 /* td_shrink_reserve reserves the record of a group's shrinks. It returns false if memory runs out.
  */
-bool td_shrink_reserve(struct td_core *core, struct td_communicator *c);
+bool td_shrink_reserve(struct td_communicator *c);
 /* td_shrink_request handles the call of a local rank. The reply is JOINED, with the ranks that are
  * not in the new group. */
 void td_shrink_request(struct td_core *core, struct td_client *client,

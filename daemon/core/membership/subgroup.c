@@ -93,10 +93,10 @@ static void doubt_silent(struct td_core *core, struct td_communicator *c,
 }
 
 /* locate returns the nodes of some ranks of the parent group, or NULL if memory runs out. */
-static uint32_t *locate(struct td_core *core, const struct td_communicator *parent,
+static uint32_t *locate(struct td_arena *arena, const struct td_communicator *parent,
                         const uint64_t *members, uint32_t size)
 {
-    uint32_t *rank_node = td_arena_alloc(core->arena, size * sizeof *rank_node);
+    uint32_t *rank_node = td_arena_alloc(arena, size * sizeof *rank_node);
     for (uint32_t i = 0; rank_node && i < size; i++) {
         uint32_t slot = 0, local = 0;
         td_group_locate(&parent->group, (uint32_t)members[i], &slot, &local);
@@ -108,8 +108,9 @@ static uint32_t *locate(struct td_core *core, const struct td_communicator *pare
 static struct td_communicator *make(struct td_core *core, const struct td_communicator *parent,
                                     uint64_t instance, const uint64_t *members, uint32_t size)
 {
-    uint32_t *rank_node = locate(core, parent, members, size);
-    uint32_t *member = td_arena_alloc(core->arena, size * sizeof *member);
+    struct td_arena *arena = parent->account->lasting;
+    uint32_t *rank_node = locate(arena, parent, members, size);
+    uint32_t *member = td_arena_alloc(arena, size * sizeof *member);
     for (uint32_t i = 0; member && i < size; i++) {
         uint32_t rank = (uint32_t)members[i];
         member[i] = parent->member ? parent->member[rank] : rank;
@@ -175,10 +176,11 @@ static bool is_never_made(const struct td_core *core, uint64_t instance)
 static uint32_t above_of(struct td_core *core, const struct td_communicator *parent,
                          const struct td_request *q)
 {
-    uint32_t *rank_node = locate(core, parent, q->u.make.member, q->u.make.members);
+    struct td_arena *arena = parent->account->arena;
+    uint32_t *rank_node = locate(arena, parent, q->u.make.member, q->u.make.members);
     if (!rank_node)
         return UINT32_MAX;
-    uint32_t above = td_communicator_above(core, rank_node, q->u.make.members);
+    uint32_t above = td_communicator_above(core, arena, rank_node, q->u.make.members);
     td_core_free(core, rank_node);
     return above;
 }
@@ -295,10 +297,7 @@ void td_subgroup_make(struct td_core *core, struct td_client *client, const stru
     }
     if (!c && !(c = make(core, parent, instance, q->u.make.member, q->u.make.members))) {
         refuse_group(core, client, parent, q, instance, TD_ERR_NO_MEMORY,
-                     td_core_format(core,
-                                    "node %u has no memory for another group: raise [limits] "
-                                    "memory",
-                                    core->node));
+                     td_account_no_memory(core, parent->account, "another group"));
         return;
     }
     (void)td_communicator_joined(core, c, client->id, q->id, own);
@@ -319,7 +318,7 @@ bool td_subgroup_make_survivors(struct td_core *core, struct td_communicator *pa
                                 uint64_t instance, const uint8_t *lost)
 {
     uint32_t size = parent->group.size, left = 0;
-    uint64_t *members = td_arena_alloc(core->arena, size * sizeof *members);
+    uint64_t *members = td_arena_alloc(parent->account->arena, size * sizeof *members);
     bool here = false, fits = true;
     for (uint32_t rank = 0; members && rank < size; rank++)
         if (!td_bit(lost, rank))

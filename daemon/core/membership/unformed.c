@@ -76,7 +76,7 @@ void td_unformed_cancel(struct td_core *core, const char *name, uint64_t uid, co
     for (struct td_job *job = core->registry->jobs; job; job = job->next)
         if (!job->instance && job->uid == uid && strcmp(job->name, name) == 0) {
             td_unformed_join(core, job);
-            job->cancelled = td_core_copy_text(core, by);
+            job->cancelled = td_core_copy_text(job->account->arena, by);
         }
 }
 

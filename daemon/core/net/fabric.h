@@ -21,6 +21,7 @@
 /* struct td_sender: an operation as a fabric sees it, a part of its record. */
 struct td_sender {
     struct td_operation *operation;
+    struct td_arena *arena;    /* of its user, for messages that wait */
     uint64_t job;              /* instance of the job's world: its groups have one share */
     uint64_t instance;         /* of the operation's group */
     struct td_task *task;      /* queued when there is room again */

@@ -59,7 +59,7 @@ static void approach(struct td_core *core, uint32_t node)
 static bool send(struct td_core *core, struct td_sender *sender, unsigned family, uint64_t index,
                  const struct td_step *step)
 {
-    struct td_transfer *t = td_arena_alloc(core->arena, sizeof *t);
+    struct td_transfer *t = td_arena_alloc(sender->arena, sizeof *t);
     if (!t)
         return false;
     struct td_link *link = &core->link[step->peer];

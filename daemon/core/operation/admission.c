@@ -30,7 +30,8 @@ static bool make_transform_plan(struct td_core *core, struct td_operation *o)
                                         .slot = c->slot,
                                         .topology = &core->options.topology,
                                         .tuning = &core->settings.tuning};
-    return !td_call_plans(o->least.call.kind) || core->options.planner.make(&input, core->arena);
+    return !td_call_plans(o->least.call.kind) ||
+           core->options.planner.make(&input, c->account->lasting);
 }
 
 /* compile makes the program and its counters. It returns false after an appeal. */
@@ -67,8 +68,7 @@ static bool compile(struct td_core *core, struct td_operation *o)
     td_operation_transition(o, TD_OPERATION_REFUSE);
     td_operation_appeal(
         core, o, TD_ERR_NO_MEMORY,
-        fits ? td_core_format(core, "node %u has no memory left for %s: raise [limits] memory",
-                              core->node, td_operation_describe(core, o))
+        fits ? td_account_no_memory(core, c->account, td_operation_describe(core, o))
              : td_core_format(core,
                               "%s needs %llu bytes of scratch on node %u, which has %llu for "
                               "one user: raise [limits] scratch",

@@ -50,7 +50,7 @@ static bool is_alike(const struct td_step *a, const struct td_step *b)
 /* prepare_transforms has the driver prepare each different step of a family. `*count` of them are
  * prepared already. */
 static void prepare_transforms(struct td_core *core, const struct td_program *p, unsigned family,
-                               uint32_t ranks, unsigned *count)
+                               const struct td_communicator *c, unsigned *count)
 {
     uint32_t first = core->actions->count;
     for (uint64_t i = 0; i < p->family[family].count && i < TD_APPROACH_STEPS; i++) {
@@ -65,7 +65,8 @@ static void prepare_transforms(struct td_core *core, const struct td_program *p,
             return;
         struct td_action *a = td_core_act(core, TD_ACTION_PREPARE_TRANSFORM);
         a->u.transform.step = step;
-        a->u.transform.ranks = ranks;
+        a->u.transform.ranks = c->ranks;
+        a->u.transform.uid = c->uid;
         ++*count;
     }
 }
@@ -104,6 +105,6 @@ void td_approach(struct td_core *core, const struct td_operation *o)
         if (program.family[f].kind == TD_SEND)
             approach_peers(core, &program, f);
         else if (program.family[f].kind == TD_TRANSFORM)
-            prepare_transforms(core, &program, f, c->ranks, &transforms);
+            prepare_transforms(core, &program, f, c, &transforms);
     }
 }

@@ -96,13 +96,15 @@ static td_err check_call(struct td_core *core, struct td_communicator *c,
     char wrong[400];
     *text = td_call_check(call, c->group.size);
     if (!*text && td_call_plans(call->kind)) {
-        *made = td_plan_make(core->arena, call->kind, &q->u.operation.description, c->group.size,
-                             &error, wrong, sizeof wrong);
+        *made = td_plan_make(c->account->lasting, call->kind, &q->u.operation.description,
+                             c->group.size, &error, wrong, sizeof wrong);
         if (*made)
             call->digest = (*made)->digest;
         if (*made && c->minor >= TD_MINOR_PLAN_FIELDS)
             td_plan_call(*made, call);
-        if (!*made)
+        if (!*made && error == TD_ERR_NO_MEMORY)
+            *text = td_account_no_memory(core, c->account, "the layouts of a plan");
+        else if (!*made)
             *text = td_core_format(core, "%s: %s", td_kind_name(call->kind), wrong);
         return error;
     }
@@ -140,8 +142,9 @@ static void release_buffers(struct td_core *core, struct buffers *b)
 
 /* keep_form checks and copies the form of a buffer. *need, bytes of data, becomes the bytes of
  * memory that hold them. On an error *text is a sentence. */
-static td_err keep_form(struct td_core *core, const struct td_form *form, const char *what,
-                        bool has_plan, uint64_t *need, struct td_form **copy, const char **text)
+static td_err keep_form(struct td_core *core, const struct td_account *account,
+                        const struct td_form *form, const char *what, bool has_plan, uint64_t *need,
+                        struct td_form **copy, const char **text)
 {
     size_t size = td_form_size(form->loops);
     const char *wrong =
@@ -151,9 +154,8 @@ static td_err keep_form(struct td_core *core, const struct td_form *form, const 
             td_core_format(core, "the form of the elements of the %s is refused: %s", what, wrong);
         return TD_ERR_INVALID;
     }
-    if (!(*copy = td_arena_alloc(core->arena, size))) {
-        *text = td_core_format(core, "node %u has no memory for a call: raise [limits] memory",
-                               core->node);
+    if (!(*copy = td_arena_alloc(account->calls, size))) {
+        *text = td_account_no_memory(core, account, "the form of a buffer");
         return TD_ERR_NO_MEMORY;
     }
     memcpy(*copy, form, size);
@@ -169,7 +171,8 @@ static td_err hold_buffer(struct td_core *core, struct td_client *client, unsign
     const char *what = side ? "destination" : "source";
     td_err error = TD_OK;
     if (place->form && b->need[side] > 0) { /* its data is copied before it is combined */
-        error = keep_form(core, place->form, what, has_plan, &b->need[side], &b->form[side], text);
+        error = keep_form(core, client->account, place->form, what, has_plan, &b->need[side],
+                          &b->form[side], text);
     } else if (place->offset % alignment) {
         *text = td_core_format(core, "the buffers must be aligned to %zu bytes", alignment);
         error = TD_ERR_INVALID;
@@ -207,7 +210,7 @@ static bool has_one_share(const struct td_counts *p, uint32_t local)
 /* counts_bytes returns the bytes of the table of counts of an operation. */
 static uint64_t counts_bytes(const struct td_communicator *c)
 {
-    return 2 * (uint64_t)c->ranks * c->group.size * sizeof(struct td_part);
+    return td_arena_piece_bytes(2 * (size_t)c->ranks * c->group.size * sizeof(struct td_part));
 }
 
 /* record_counts records the counts of a local rank, and returns the bytes that its buffers need. */
@@ -218,12 +221,10 @@ static td_err record_counts(struct td_core *core, struct td_operation *o, uint32
     bool lacks_data = q->u.operation.call.type == TD_TYPE_NONE;
     uint64_t element = lacks_data ? 1 : td_type_bytes(q->u.operation.call.type);
     bool made = !o->counts.part;
-    if (made && !td_counts_build(&o->counts, core->arena, &c->group, c->slot)) {
-        *text = td_core_format(core, "node %u has no memory for the counts: raise [limits] memory",
-                               core->node);
+    if (made && !td_counts_build(&o->counts, c->account->calls, &c->group, c->slot)) {
+        *text = td_account_no_memory(core, c->account, "the counts of a call");
         return TD_ERR_NO_MEMORY;
     }
-    td_operation_charge(core, o, made ? counts_bytes(c) : 0);
     *text = td_counts_set(&o->counts, local, false, &q->u.operation.from, element, &need[0]);
     if (!*text)
         *text = td_counts_set(&o->counts, local, true, &q->u.operation.to, element, &need[1]);
@@ -258,13 +259,13 @@ static const char *no_room(struct td_core *core, const struct td_communicator *c
 
 static uint64_t form_bytes(const struct td_form *form)
 {
-    return form ? td_form_size(form->loops) : 0;
+    return form ? td_arena_piece_bytes(td_form_size(form->loops)) : 0;
 }
 
 /* check_share returns TD_OK if the user may hold the forms and the table of counts that a call
- * brings. Alone, a call may exceed the user's share. Otherwise it waits for the user's other calls;
- * the oldest of its group does not, because those may wait for it. On an error *text is a sentence.
- */
+ * brings. Alone, a call may take all that is left of the user's share. Otherwise it waits for the
+ * user's other calls; the oldest of its group does not, because those may wait for it. On an error
+ * *text is a sentence. */
 static td_err check_share(struct td_core *core, const struct td_communicator *c,
                           const struct td_seat *seat, const struct td_request *q, const char **text)
 {
@@ -273,7 +274,7 @@ static td_err check_share(struct td_core *core, const struct td_communicator *c,
         form_bytes(q->u.operation.source.form) + form_bytes(q->u.operation.destination.form);
     if (td_call_has_counts(q->u.operation.call.kind) && !(o && o->counts.part))
         bytes += counts_bytes(c);
-    bool alone = c->account->held[TD_HOLD_CALLS] == (o ? o->charged : 0);
+    bool alone = td_account_held(c->account, TD_HOLD_OPERATIONS) == (o != NULL);
     if (bytes == 0 || alone)
         return TD_OK;
     bytes += o ? 0 : td_operation_record_bytes(c);
@@ -299,10 +300,7 @@ static td_err admit(struct td_core *core, struct td_client *client, struct td_co
     if (!has_counts && (error = hold_buffers(core, client, q, plan, b, text)) != TD_OK)
         return error;
     if (!(*o = td_operation_obtain(core, c, seat->next_sequence))) {
-        *text = td_core_format(core,
-                               "node %u has no memory for another operation (%u on record): raise "
-                               "[limits] memory",
-                               core->node, core->operations->count);
+        *text = td_account_no_memory(core, c->account, "the record of an operation");
         return TD_ERR_NO_MEMORY;
     }
     if (has_counts)
@@ -367,7 +365,6 @@ static void arrive(struct td_core *core, struct td_client *client, struct td_com
     a->destination = b.region[1];
     o->source[local] = memory_of(&b, 0, &q->u.operation.source);
     o->destination[local] = memory_of(&b, 1, &q->u.operation.destination);
-    td_operation_charge(core, o, form_bytes(b.form[0]) + form_bytes(b.form[1]));
     if (o->plan) {
         td_plan_free(made, core->arena, &core->options.planner);
     } else if (plan) {

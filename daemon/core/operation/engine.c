@@ -21,13 +21,14 @@ bool td_engine_init(struct td_core *core, struct td_operation *o)
         if (count == 0)
             continue;
         if (count > core->settings.arena_bytes ||
-            !(e->bits = td_arena_alloc(core->arena, (size_t)(count + 7) / 8)))
+            !(e->bits = td_arena_alloc(o->communicator->account->calls, (size_t)(count + 7) / 8)))
             return false;
         if (p->family[f].kind != TD_RECV && p->family[f].kind != TD_SYNC)
             continue;
         if (p->family[f].kind == TD_RECV)
             e->next = count;
-        if (!(e->received = td_arena_alloc(core->arena, (size_t)count * sizeof *e->received)))
+        if (!(e->received = td_arena_alloc(o->communicator->account->calls,
+                                           (size_t)count * sizeof *e->received)))
             return false;
     }
     return true;
@@ -329,7 +330,8 @@ void td_engine_computed(struct td_core *core, uint64_t handle, td_err error)
             td_core_format(core,
                            error == TD_ERR_SYSTEM
                                ? "node %u cannot access the shared memory of a rank (SIGBUS)"
-                               : "node %u has no memory for the computation",
+                               : "node %u has no memory for the computation, or the FFT plans in "
+                                 "use have all of [limits] plans",
                            core->node));
     if (flight.kind == TD_INFLIGHT_RIDE) {
         td_core_queue(core, &o->task);

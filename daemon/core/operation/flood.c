@@ -49,10 +49,10 @@ static uint32_t copy(struct td_operation *o, uint32_t ring, uint32_t slot, const
     return bytes;
 }
 
-static struct td_flood *obtain(struct td_core *core, struct td_operation *o)
+static struct td_flood *obtain(struct td_operation *o)
 {
     if (!o->flood)
-        o->flood = td_arena_alloc(core->arena, sizeof *o->flood);
+        o->flood = td_arena_alloc(o->communicator->account->calls, sizeof *o->flood);
     return o->flood;
 }
 
@@ -81,16 +81,16 @@ static bool is_known(const struct td_flood *f, const struct td_message_flood *m)
 }
 
 /* hold keeps a block until its turn. It returns false if there is no memory. */
-static bool hold(struct td_core *core, struct td_operation *o, const struct td_message_flood *m)
+static bool hold(struct td_operation *o, const struct td_message_flood *m)
 {
-    struct td_flood *f = obtain(core, o);
+    struct td_flood *f = obtain(o);
     struct td_early_block *held = NULL;
     uint32_t bytes = ((uint32_t)sizeof *held + m->payload.bytes + 7) / 8 * 8;
     if (!f || m->payload.bytes > TD_RIDE_BYTES_MAX)
         return false;
     if (is_known(f, m))
         return true;
-    if (!(held = td_arena_alloc(core->arena, bytes)) &&
+    if (!(held = td_arena_alloc(o->communicator->account->calls, bytes)) &&
         f->reserve_bytes - f->reserve_used >= bytes) {
         held = (struct td_early_block *)(f->reserve + f->reserve_used);
         f->reserve_used += bytes;
@@ -120,7 +120,7 @@ void td_flood_message(struct td_core *core, struct td_operation *o, uint32_t fro
 {
     if (o->state >= TD_OPERATION_RELEASED)
         return;
-    if (!hold(core, o, m)) {
+    if (!hold(o, m)) {
         struct td_message none;
         td_operation_start_message(o, TD_MESSAGE_ANNOUNCE_AGAIN, &none);
         none.u.announce_again = (struct td_message_announce_again){.is_surveyed = false};
@@ -300,21 +300,20 @@ static void finish(struct td_core *core, struct td_operation *o)
 bool td_flood_advance(struct td_core *core, struct td_operation *o)
 {
     const struct td_communicator *c = o->communicator;
-    struct td_flood *f = obtain(core, o);
+    struct td_flood *f = obtain(o);
     size_t bytes = (size_t)o->program.ride_bytes;
     if (f && !f->all) {
-        f->all = td_arena_alloc(core->arena, bytes + 1);
-        f->own = td_arena_alloc(core->arena, bytes / c->group.size * c->ranks + 1);
+        f->all = td_arena_alloc(o->communicator->account->calls, bytes + 1);
+        f->own =
+            td_arena_alloc(o->communicator->account->calls, bytes / c->group.size * c->ranks + 1);
         f->reserve_bytes = reserve_for(o);
-        f->reserve = td_arena_alloc(core->arena, f->reserve_bytes + 1);
+        f->reserve = td_arena_alloc(o->communicator->account->calls, f->reserve_bytes + 1);
         f->reserve_bytes = f->reserve ? f->reserve_bytes : 0;
     }
     if (!f || !f->all || !f->own || !f->reserve) {
         td_operation_transition(o, TD_OPERATION_REFUSE);
-        td_operation_appeal(
-            core, o, TD_ERR_NO_MEMORY,
-            td_core_format(core, "node %u has no memory left for %s: raise [limits] memory",
-                           core->node, td_operation_describe(core, o)));
+        td_operation_appeal(core, o, TD_ERR_NO_MEMORY,
+                            td_account_no_memory(core, c->account, td_operation_describe(core, o)));
         return true;
     }
     if (o->retry_at != TD_TIME_NEVER && core->now >= o->retry_at) {

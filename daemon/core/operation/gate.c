@@ -26,12 +26,12 @@ static int child_index(const struct td_communicator *c, uint32_t node)
     return -1;
 }
 
-static void learn(struct td_core *core, struct td_operation *o, const struct td_bitmap *arrived)
+static void learn(struct td_operation *o, const struct td_bitmap *arrived)
 {
     uint32_t bytes = td_bit_bytes(o->communicator->group.size);
     if (arrived->bytes != bytes)
         return;
-    if (!o->known && !(o->known = td_arena_alloc(core->arena, bytes)))
+    if (!o->known && !(o->known = td_arena_alloc(o->communicator->account->calls, bytes)))
         return;
     for (uint32_t i = 0; i < bytes; i++)
         o->known[i] |= arrived->bits[i];
@@ -39,13 +39,13 @@ static void learn(struct td_core *core, struct td_operation *o, const struct td_
 
 /* keep_ride keeps the payload of a child's announcement in the place of its earlier one. It returns
  * false if memory runs out. */
-static bool keep_ride(struct td_core *core, struct td_child_payload *ride,
+static bool keep_ride(struct td_core *core, struct td_arena *arena, struct td_child_payload *ride,
                       const struct td_message_payload *payload)
 {
     if (ride->bytes != payload->bytes) {
         td_core_free(core, ride->data);
         *ride = (struct td_child_payload){0};
-        if (payload->bytes && !(ride->data = td_arena_alloc(core->arena, payload->bytes)))
+        if (payload->bytes && !(ride->data = td_arena_alloc(arena, payload->bytes)))
             return false;
         ride->bytes = payload->bytes;
     }
@@ -70,7 +70,7 @@ static void handle_arrive(struct td_core *core, struct td_operation *o, uint32_t
         td_core_alarm(core, o->report_at);
     }
     if (m->kind == TD_MESSAGE_REPORT) {
-        learn(core, o, &m->u.report.arrived);
+        learn(o, &m->u.report.arrived);
         return;
     }
     o->children_arrived |= 1u << child;
@@ -83,11 +83,10 @@ static void handle_arrive(struct td_core *core, struct td_operation *o, uint32_t
         o->spare_at = core->now + ((uint64_t)core->settings.progress_timeout_ns << doublings);
         td_core_alarm(core, o->spare_at);
     }
-    if (!keep_ride(core, &o->ride[child], payload)) {
-        td_operation_appeal(core, o, TD_ERR_NO_MEMORY,
-                            td_core_format(core,
-                                           "node %u has no memory for %s: raise [limits] memory",
-                                           core->node, td_operation_describe(core, o)));
+    if (!keep_ride(core, o->communicator->account->calls, &o->ride[child], payload)) {
+        td_operation_appeal(
+            core, o, TD_ERR_NO_MEMORY,
+            td_account_no_memory(core, o->communicator->account, td_operation_describe(core, o)));
         return;
     }
     if (!o->survey_complete)
@@ -195,16 +194,14 @@ static void handle_release(struct td_core *core, struct td_operation *o, uint32_
     o->last = m->u.release.last;
     td_arrival_delayed(core, o, from, m->u.release.silent_node, m->u.release.silent_ns);
     if (payload->bytes) {
-        o->release = td_arena_alloc(core->arena, payload->bytes);
+        o->release = td_arena_alloc(o->communicator->account->calls, payload->bytes);
         o->release_bytes = payload->bytes;
         if (o->release)
             memcpy(o->release, payload->data, payload->bytes);
         else
             td_stall_break(core, o, TD_ERR_NO_MEMORY,
-                           td_core_format(core,
-                                          "node %u has no memory for the result: raise [limits] "
-                                          "memory",
-                                          core->node));
+                           td_account_no_memory(core, o->communicator->account,
+                                                td_operation_describe(core, o)));
     }
     o->progress_at = core->now;
     td_core_queue(core, &o->task);
@@ -274,7 +271,7 @@ bool td_gate_veto(struct td_core *core, struct td_operation *o)
 static void handle_waiting(struct td_core *core, struct td_operation *o, const struct td_message *m)
 {
     bool reply_requested = m->u.waiting.reply_requested;
-    learn(core, o, &m->u.waiting.arrived);
+    learn(o, &m->u.waiting.arrived);
     send_waiting(core, o, reply_requested);
     if (reply_requested && (o->state < TD_OPERATION_ANNOUNCED || td_flood_sent(o)))
         report(core, o, true);
@@ -310,7 +307,7 @@ static void grant(struct td_core *core, struct td_operation *o, td_err error, co
     if (o->pending_error != TD_OK)
         return;
     o->pending_error = error;
-    td_operation_keep(core, o, &o->pending_text, text);
+    td_operation_keep(o, &o->pending_text, text);
 }
 
 static void handle_appeal(struct td_core *core, struct td_operation *o,

@@ -57,7 +57,6 @@ static void drop_text(struct td_core *core, const struct td_operation *o, char *
 
 static void release_record(struct td_core *core, struct td_operation *o)
 {
-    struct td_arena *arena = core->arena;
     for (uint32_t i = 0; o->arrival && i < o->communicator->ranks; i++) {
         td_region_release(core, o->arrival[i].source);
         td_region_release(core, o->arrival[i].destination);
@@ -80,12 +79,11 @@ static void release_record(struct td_core *core, struct td_operation *o)
     drop_text(core, o, o->pending_text);
     drop_text(core, o, o->cancel_text);
     td_flood_free(core, o);
-    td_plan_free(o->plan, arena, &core->options.planner);
-    td_counts_free(&o->counts, arena);
+    td_plan_free(o->plan, core->arena, &core->options.planner);
+    td_counts_free(&o->counts, core->arena);
     td_communicator_tree_release(core, o->tree);
     td_core_unqueue(core, &o->task);
     td_account_drop(core, o->communicator->account, TD_HOLD_OPERATIONS, 1);
-    td_account_drop(core, o->communicator->account, TD_HOLD_CALLS, o->charged);
     td_core_free(core, o);
     core->operations->count--;
 }
@@ -101,9 +99,9 @@ static void leave(struct td_operation *o, uint32_t local)
 
 uint64_t td_operation_record_bytes(const struct td_communicator *c)
 {
-    return sizeof(struct td_operation) +
-           c->ranks * (uint64_t)(sizeof(struct td_arrival) + 2 * sizeof(struct td_memory)) +
-           TD_TEXT_MAX;
+    return td_arena_piece_bytes(sizeof(struct td_operation)) +
+           td_arena_piece_bytes(c->ranks * sizeof(struct td_arrival) + TD_TEXT_MAX) +
+           2 * td_arena_piece_bytes(c->ranks * sizeof(struct td_memory));
 }
 
 bool td_operation_has_room(const struct td_core *core, const struct td_communicator *c,
@@ -112,12 +110,6 @@ bool td_operation_has_room(const struct td_core *core, const struct td_communica
     return (td_account_may(core, c->account, TD_HOLD_OPERATIONS, 1) &&
             td_account_may(core, c->account, TD_HOLD_CALLS, td_operation_record_bytes(c))) ||
            sequence == c->first_sequence;
-}
-
-void td_operation_charge(struct td_core *core, struct td_operation *o, uint64_t bytes)
-{
-    o->charged += bytes;
-    td_account_add(core, o->communicator->account, TD_HOLD_CALLS, bytes);
 }
 
 /* hear_early applies what this node was told of an operation before it made the group. */
@@ -144,15 +136,16 @@ struct td_operation *td_operation_obtain(struct td_core *core, struct td_communi
         return c->operation[place];
     if (!td_operation_has_room(core, c, sequence))
         return NULL;
-    struct td_operation *o = td_arena_alloc(core->arena, sizeof *o);
+    struct td_arena *arena = c->account->calls;
+    struct td_operation *o = td_arena_alloc(arena, sizeof *o);
     if (!o)
         return NULL;
     core->operations->count++;
     td_account_add(core, c->account, TD_HOLD_OPERATIONS, 1);
     o->communicator = c;
-    td_operation_charge(core, o, td_operation_record_bytes(c));
     o->task.advance = advance;
     o->sender.operation = o;
+    o->sender.arena = arena;
     o->sender.task = &o->task;
     o->sender.job = c->world;
     o->sender.instance = c->instance;
@@ -166,9 +159,9 @@ struct td_operation *td_operation_obtain(struct td_core *core, struct td_communi
     td_core_alarm(core, o->report_at);
     td_stopped_begin(core, o);
     /* the place of the sentence of an error is reserved: it must not fail for lack of memory */
-    o->arrival = td_arena_alloc(core->arena, c->ranks * sizeof *o->arrival + TD_TEXT_MAX);
-    o->source = td_arena_alloc(core->arena, c->ranks * sizeof *o->source);
-    o->destination = td_arena_alloc(core->arena, c->ranks * sizeof *o->destination);
+    o->arrival = td_arena_alloc(arena, c->ranks * sizeof *o->arrival + TD_TEXT_MAX);
+    o->source = td_arena_alloc(arena, c->ranks * sizeof *o->source);
+    o->destination = td_arena_alloc(arena, c->ranks * sizeof *o->destination);
     if (!o->arrival || !o->source || !o->destination) {
         release_record(core, o);
         return NULL;
@@ -215,7 +208,8 @@ void td_operation_view(const struct td_operation *o, struct td_view *view)
                              .source = o->source,
                              .destination = o->destination,
                              .scratch_offset = o->scratch_offset,
-                             .job = o->communicator->world};
+                             .job = o->communicator->world,
+                             .uid = o->communicator->uid};
 }
 
 void td_operation_name(const struct td_operation *o, struct td_packet *packet)
@@ -350,9 +344,9 @@ void td_operation_verdict(struct td_core *core, struct td_operation *o, td_err e
     end_badly(core, o, false, error, text);
 }
 
-void td_operation_keep(struct td_core *core, struct td_operation *o, char **kept, const char *text)
+void td_operation_keep(struct td_operation *o, char **kept, const char *text)
 {
-    if (!*kept && !(*kept = td_arena_alloc(core->arena, TD_TEXT_MAX)))
+    if (!*kept && !(*kept = td_arena_alloc(o->communicator->account->calls, TD_TEXT_MAX)))
         *kept = o->text;
     snprintf(*kept, TD_TEXT_MAX, "%s", text);
 }
@@ -365,7 +359,7 @@ void td_operation_appeal(struct td_core *core, struct td_operation *o, td_err er
     if ((o->appeal_error != TD_OK && !more) || o->state >= TD_OPERATION_RELEASED)
         return;
     o->appeal_error = error;
-    td_operation_keep(core, o, &o->appeal_text, text);
+    td_operation_keep(o, &o->appeal_text, text);
     struct td_trace_event *event = td_recording_add(core, o, TD_TRACE_APPEAL);
     if (event)
         event->error = (uint16_t) - (int)error;

@@ -86,8 +86,6 @@ struct td_operation {
     uint8_t *release;                 /* payload of the release */
     uint32_t release_bytes;
 
-    uint64_t charged; /* bytes of TD_HOLD_CALLS */
-
     /* of a call whose counts differ by rank */
     struct td_counts counts;
     struct td_survey survey; /* of the ranks below; if it is complete, of all ranks */
@@ -141,7 +139,7 @@ static inline uint64_t td_operation_number(const struct td_operation *o)
 bool td_operation_at_root(const struct td_operation *o);
 /* td_operation_keep keeps the sentence of an ending that is asked for; without memory, in the place
  * of `text`. */
-void td_operation_keep(struct td_core *core, struct td_operation *o, char **kept, const char *text);
+void td_operation_keep(struct td_operation *o, char **kept, const char *text);
 /* td_operation_record_bytes returns the bytes of a record of an operation of a group. */
 uint64_t td_operation_record_bytes(const struct td_communicator *c);
 /* td_operation_has_room returns true if the user of a group may have one more record. The oldest
@@ -152,9 +150,6 @@ bool td_operation_has_room(const struct td_core *core, const struct td_communica
  * returns NULL without room or memory, or if the sequence number is over or beyond the window. */
 struct td_operation *td_operation_obtain(struct td_core *core, struct td_communicator *c,
                                          uint64_t sequence);
-
-/* td_operation_charge charges memory of an operation to its user until the record is released. */
-void td_operation_charge(struct td_core *core, struct td_operation *o, uint64_t bytes);
 
 /* td_operation_take_scratch reserves the scratch of an operation, if it has none. It returns false
  * if too little is left, or too little for its user. td_operation_give_scratch gives it back. */

@@ -118,7 +118,7 @@ static void decide(struct td_core *core, struct td_communicator *c, struct td_op
         return;
     o->stalled_on = appeal->waits_for;
     o->pending_error = appeal->error;
-    td_operation_keep(core, o, &o->pending_text, appeal->text);
+    td_operation_keep(o, &o->pending_text, appeal->text);
     if (o->verdict_at == TD_TIME_NEVER)
         o->verdict_at = td_core_after(core, core->settings.heartbeat_ns);
     td_core_alarm(core, o->verdict_at);
@@ -157,7 +157,7 @@ static void appeal(struct td_core *core, struct td_operation *o, td_err error, c
                                             .node = core->node,
                                             .waits_for = waits_for};
     o->appeal_error = error;
-    td_operation_keep(core, o, &o->appeal_text, text);
+    td_operation_keep(o, &o->appeal_text, text);
     td_stall_appeal(core, o->communicator, &m);
 }
 
@@ -194,7 +194,7 @@ void td_stall_cancel(struct td_core *core, struct td_operation *o, const char *t
 {
     if (!runs(o) || o->state == TD_OPERATION_BROKEN)
         return;
-    td_operation_keep(core, o, &o->cancel_text, text);
+    td_operation_keep(o, &o->cancel_text, text);
     o->cancelled = true;
     td_core_alarm(core, core->now);
 }

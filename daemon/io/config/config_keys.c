@@ -324,6 +324,7 @@ static const struct td_config_key keys[] = {
     {"limits", "groups_per_process", read_count, FIELD(settings.client_groups_max), false, NULL},
     {"limits", "regions", read_count, FIELD(settings.regions_max), false, NULL},
     {"limits", "unread", read_bytes, FIELD(settings.unread_bytes_max), false, NULL},
+    {"limits", "plans", read_bytes, FIELD(settings.plans_bytes_max), false, NULL},
     {"limits", "share", read_count, FIELD(settings.share_percent), false, NULL},
     {"limits", "join_timeout", read_duration, FIELD(settings.join_timeout_ns), false, NULL},
     {"limits", "arrival_timeout", read_duration, FIELD(settings.arrival_timeout_ns), false, NULL},

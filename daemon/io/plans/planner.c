@@ -29,25 +29,33 @@ static void append(struct queue *q, struct td_planner_task *task)
     q->last = &task->next;
 }
 
-static struct td_planner_task *take(struct queue *q)
+/* take takes the first task of another user than `user`, or else the first one, off a queue. */
+static struct td_planner_task *take(struct queue *q, uint64_t user)
 {
-    struct td_planner_task *task = q->first;
-    if (task && !(q->first = task->next))
-        q->last = &q->first;
+    struct td_planner_task **at = &q->first;
+    while (*at && (*at)->user == user)
+        at = &(*at)->next;
+    if (!*at)
+        at = &q->first;
+    struct td_planner_task *task = *at;
+    if (task && !(*at = task->next))
+        q->last = at;
     return task;
 }
 
 static void *run(void *planner)
 {
     struct td_planner *p = planner;
+    uint64_t user = 0; /* of the task that was done last */
     pthread_mutex_lock(&p->lock);
     while (!p->stopped) {
-        struct td_planner_task *task = take(p->waiting.first ? &p->waiting : &p->idle);
+        struct td_planner_task *task = take(p->waiting.first ? &p->waiting : &p->idle, user);
         if (!task) {
             pthread_cond_wait(&p->posted, &p->lock);
             continue;
         }
         p->busy = true;
+        user = task->user;
         pthread_mutex_unlock(&p->lock);
         task->work(task->owner);
         pthread_mutex_lock(&p->lock);
@@ -67,7 +75,7 @@ static void on_news(uv_async_t *news)
     struct td_planner *p = news->data;
     for (;;) {
         pthread_mutex_lock(&p->lock);
-        struct td_planner_task *task = p->stopped ? NULL : take(&p->ended);
+        struct td_planner_task *task = p->stopped ? NULL : take(&p->ended, UINT64_MAX);
         pthread_mutex_unlock(&p->lock);
         if (!task)
             return;

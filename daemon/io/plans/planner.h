@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* planner: the thread that calls FFTW's planner, which may take minutes and cannot be interrupted.
- * Tasks are done one by one, in order, idle ones after all others; the loop hears of the end of
- * each and never waits. Owns: the thread and its queue. Borrows: tasks, from td_planner_post until
- * `done`. */
+ * Tasks are done one by one, those of users in turn, idle ones after all others; the loop hears of
+ * the end of each and never waits. Owns: the thread and its queue. Borrows: tasks, from
+ * td_planner_post until `done`. */
 #ifndef TD_IO_PLANS_PLANNER_H
 #define TD_IO_PLANS_PLANNER_H
 
@@ -11,6 +11,7 @@
 
 struct td_planner_task {
     struct td_planner_task *next;
+    uint64_t user; /* whose turn it takes */
     void *owner;
     void (*work)(void *owner); /* on the planning thread */
     void (*done)(void *owner); /* on the loop */

@@ -6,7 +6,10 @@
 
 #include "plans.h"
 
-enum { LOOK_MS = 100 /* between two looks whether the waiters are needed */ };
+enum {
+    LOOK_MS = 100,   /* between two looks whether the waiters are needed */
+    DROP_MS = 10000, /* between two looks whether the users of plans are there */
+};
 
 /* struct making: a shape whose plan is being made. */
 struct making {
@@ -14,6 +17,7 @@ struct making {
     struct making *next;
     struct td_waiting *waiting;
     struct td_shape shape;
+    uint64_t uid; /* of the user who needs the plan first */
     td_err error;
     struct td_waiter *first, **last;
 };
@@ -22,7 +26,41 @@ struct td_waiting {
     struct td_loop *loop;
     struct making *making;
     uv_timer_t look; /* runs while there are waiters */
+    uv_timer_t drop; /* runs while there are plans */
+    struct td_planner_task sweep;
+    bool sweeping;
 };
+
+/* ---- plans whose users are gone ---- */
+
+static void sweep(void *waiting)
+{
+    (void)waiting;
+    td_fft_sweep();
+}
+
+static void swept(void *waiting)
+{
+    ((struct td_waiting *)waiting)->sweeping = false;
+}
+
+static bool is_there(void *loop, uint64_t uid)
+{
+    return td_core_has_user(((struct td_loop *)loop)->core, uid);
+}
+
+static void on_drop(uv_timer_t *timer)
+{
+    struct td_waiting *w = timer->data;
+    if (td_fft_drop(is_there, w->loop) && !w->sweeping) {
+        w->sweeping = true;
+        td_planner_post_idle(td_plans_planner(w->loop->plans), &w->sweep);
+    } else if (td_fft_bytes(UINT64_MAX) == 0) {
+        uv_timer_stop(timer);
+    }
+}
+
+/* ---- waiting ---- */
 
 struct td_waiting *td_waiting_create(struct td_loop *loop)
 {
@@ -32,6 +70,9 @@ struct td_waiting *td_waiting_create(struct td_loop *loop)
     w->loop = loop;
     uv_timer_init(&loop->uv, &w->look);
     w->look.data = w;
+    uv_timer_init(&loop->uv, &w->drop);
+    w->drop.data = w;
+    w->sweep = (struct td_planner_task){.owner = w, .work = sweep, .done = swept};
     return w;
 }
 
@@ -65,7 +106,7 @@ static void on_look(uv_timer_t *timer)
 static void make(void *making)
 {
     struct making *m = making;
-    m->error = td_fft_make_plan(&m->shape);
+    m->error = td_fft_make_plan(&m->shape, m->uid);
 }
 
 static void made(void *making)
@@ -74,6 +115,8 @@ static void made(void *making)
     struct td_loop *loop = m->waiting->loop;
     if (loop->stopped)
         return;
+    if (!uv_is_active((uv_handle_t *)&m->waiting->drop))
+        uv_timer_start(&m->waiting->drop, on_drop, DROP_MS, DROP_MS);
     while (*at != m)
         at = &(*at)->next;
     *at = m->next;
@@ -94,7 +137,8 @@ static void made(void *making)
 
 /* making_of returns the making of a plan, and begins it if it is not under way; NULL if memory runs
  * out. `idle`: no rank waits for the plan, so the planner makes others first. */
-static struct making *making_of(struct td_waiting *w, const struct td_shape *shape, bool idle)
+static struct making *making_of(struct td_waiting *w, const struct td_shape *shape, uint64_t uid,
+                                bool idle)
 {
     struct td_planner *planner = td_plans_planner(w->loop->plans);
     struct making *m = w->making;
@@ -104,9 +148,10 @@ static struct making *making_of(struct td_waiting *w, const struct td_shape *sha
         td_planner_hurry(planner, &m->task);
     if (m || !(m = calloc(1, sizeof *m)))
         return m;
-    m->task = (struct td_planner_task){.owner = m, .work = make, .done = made};
+    m->task = (struct td_planner_task){.owner = m, .user = uid, .work = make, .done = made};
     m->waiting = w;
     m->shape = *shape;
+    m->uid = uid;
     m->last = &m->first;
     m->next = w->making;
     w->making = m;
@@ -122,8 +167,8 @@ td_err td_waiting_find(struct td_waiting *w, struct td_waiter *waiter)
     bool improvable = false;
     for (; waiter->plans < waiter->shapes; waiter->plans++) {
         const struct td_shape *shape = &waiter->shape[waiter->plans];
-        struct td_fft_plan *plan = td_fft_acquire(shape, &improvable);
-        struct making *m = !plan || improvable ? making_of(w, shape, false) : NULL;
+        struct td_fft_plan *plan = td_fft_acquire(shape, waiter->uid, &improvable);
+        struct making *m = !plan || improvable ? making_of(w, shape, waiter->uid, false) : NULL;
         waiter->plan[waiter->plans] = plan;
         if (plan)
             continue;
@@ -139,10 +184,13 @@ td_err td_waiting_find(struct td_waiting *w, struct td_waiter *waiter)
     return TD_OK;
 }
 
-void td_waiting_prepare(struct td_waiting *w, const struct td_shape *shape)
+void td_waiting_prepare(struct td_waiting *w, const struct td_shape *shape, uint64_t uid)
 {
-    if (!td_fft_is_planned(shape))
-        (void)making_of(w, shape, true);
+    unsigned count = 0;
+    for (const struct making *m = w->making; m; m = m->next)
+        count += m->uid == uid;
+    if (count < TD_PREPARED_MAX && !td_fft_is_planned(shape))
+        (void)making_of(w, shape, uid, true);
 }
 
 struct td_waiter *td_waiting_drop(struct td_waiting *w)

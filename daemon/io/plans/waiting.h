@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* waiting: transforms that wait for their plans. They take no worker, and the loop goes on: the
  * planning thread makes the plan (planner.h). A transform whose operation ends meanwhile stops
- * waiting; its plan is made nevertheless, for the next one.
- * Owns: the shapes whose plans are being made. Borrows: the waiters, until `ready`. */
+ * waiting; its plan is made nevertheless, for the next one. Plans whose users are gone are given
+ * up. Owns: the shapes whose plans are being made. Borrows: the waiters, until `ready`. */
 #ifndef TD_IO_PLANS_WAITING_H
 #define TD_IO_PLANS_WAITING_H
 
@@ -13,6 +13,7 @@
 struct td_waiter {
     struct td_waiter *next;
     uint64_t handle; /* of the computation */
+    uint64_t uid;    /* of its user */
     struct td_shape shape[TD_STEP_SHAPES_MAX];
     unsigned shapes, plans;                       /* needed, and there */
     struct td_fft_plan *plan[TD_STEP_SHAPES_MAX]; /* in use; td_waiting_done ends the use */
@@ -29,8 +30,10 @@ struct td_waiting *td_waiting_create(struct td_loop *loop);
  * is being made and `ready` follows, or TD_ERR_NO_MEMORY. */
 td_err td_waiting_find(struct td_waiting *waiting, struct td_waiter *waiter);
 /* td_waiting_prepare begins to make the plan of a shape that nobody waits for yet, if there is
- * none. If memory runs out, it is made when it is needed. */
-void td_waiting_prepare(struct td_waiting *waiting, const struct td_shape *shape);
+ * none. If memory runs out, or TD_PREPARED_MAX plans of the user are being made, it is made when it
+ * is needed. */
+enum { TD_PREPARED_MAX = 64 };
+void td_waiting_prepare(struct td_waiting *waiting, const struct td_shape *shape, uint64_t uid);
 /* td_waiting_done ends the use of the waiter's plans. */
 void td_waiting_done(struct td_waiter *waiter);
 /* td_waiting_drop forgets all waiters and returns them as a list. */
