@@ -49,7 +49,8 @@ static int read_number(torus_context *c, const char *name, int64_t least, int64_
  * this rank alone, and its results would be wrong. */
 static int check_no_size(torus_context *c)
 {
-    const char *name = getenv("TORUS_RANK") ? "TORUS_RANK" : "TORUS_JOB", *value = getenv(name);
+    const char *name = secure_getenv("TORUS_RANK") ? "TORUS_RANK" : "TORUS_JOB";
+    const char *value = secure_getenv(name);
     return value ? tl_fail(
                        c, TORUS_ERR_INVALID,
                        "%s=%s is set, but TORUS_SIZE is not: set TORUS_SIZE to the number of ranks "
@@ -63,7 +64,8 @@ static int from_environment(torus_context *c, const struct torus_join_options *o
                             size_t name_bytes, int64_t *rank, int64_t *size)
 {
     const struct launcher *l = NULL;
-    if (o && o->ranks && getenv(launchers[0].rank)) /* TORUS_RANK, of a size that the program knows */
+    if (o && o->ranks &&
+        secure_getenv(launchers[0].rank)) /* TORUS_RANK, of a size that the program knows */
         l = &launchers[0];
     for (size_t i = 0; i < sizeof launchers / sizeof launchers[0] && !l; i++)
         if (getenv(launchers[i].size) && (!launchers[i].named || getenv(launchers[i].name)))
