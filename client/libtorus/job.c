@@ -48,8 +48,8 @@ static int read_number(torus_context *c, const char *name, int64_t least, int64_
  * this rank alone, and its results would be wrong. */
 static int check_no_size(torus_context *c)
 {
-    const char *name = secure_getenv("TORUS_RANK") ? "TORUS_RANK" : "TORUS_JOB",
-               *value = secure_getenv(name);
+    const char *name = secure_getenv("TORUS_RANK") ? "TORUS_RANK" : "TORUS_JOB";
+    const char *value = secure_getenv(name);
     return value ? tl_fail(
                        c, TORUS_ERR_INVALID,
                        "%s=%s is set, but TORUS_SIZE is not: set TORUS_SIZE to the number of ranks "

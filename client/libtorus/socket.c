@@ -507,6 +507,7 @@ enum td_reply_kind tl_reply_to(const struct td_request *q)
     case TD_REQUEST_LEAVE:
     case TD_REQUEST_UNPLAN:
     case TD_REQUEST_CANCEL:
+    case TD_REQUEST_RELOAD:
         break;
     }
     return TD_REPLY_DONE;

@@ -320,6 +320,7 @@ static void reply_well(const struct td_request *q, int passed)
     case TD_REQUEST_LEAVE:
     case TD_REQUEST_UNPLAN:
     case TD_REQUEST_CANCEL:
+    case TD_REQUEST_RELOAD:
         break;
     }
     if (q->id)

@@ -344,11 +344,14 @@ class Metrics(unittest.TestCase):
         for address in ("127.0.0.1:9817", "127.8.9.10:1", "[::1]:9817"):
             self.assertEqual(check("listen = " + address), (0, ""))
         self.assertEqual(check("listen = 0.0.0.0:9817", "anyone = yes"), (0, ""))
-        for wrong in ("9817", "localhost:9817", "127.0.0.1", "127.0.0.1:0", "127.0.0.1:65536",
-                      "::1:9817", "[127.0.0.1]:9817", "127.0.0.1:98 17"):
+        missing, port = "the port is missing: expected HOST:PORT", "the port must be a number from 1 to 65535"
+        for wrong, why in (("9817", missing), ("127.0.0.1", missing), ("127.0.0.1:0", port), ("127.0.0.1:65536", port),
+                           ("127.0.0.1:98 17", port), ("localhost:9817", "expected a numeric address"),
+                           ("::1:9817", "an IPv6 address needs brackets"),
+                           ("[127.0.0.1]:9817", "the brackets have no IPv6 address")):
             code, said = check("listen = " + wrong)
             self.assertEqual(code, 2)
-            self.assertIn("expected address:port", said)
+            self.assertIn(f"listen = {wrong}: {why}", said)
         code, said = check("listen = 198.51.100.7:9817", "anyone = yes")
         self.assertEqual(code, 2)
         self.assertIn("this host has no address 198.51.100.7", said)
