@@ -63,6 +63,7 @@ static struct scene {
         bool letters;
     } shared[SHARED_MAX];
     uint32_t shares;
+    int shrinking; /* a file that the process may have mapped; -1: none */
     struct made {
         uint32_t rank, size;
     } made[MEMBERS_MAX]; /* by number - 1 */
@@ -89,8 +90,8 @@ static int sealed(size_t bytes, unsigned seals)
     return fd;
 }
 
-/* some_file makes a file that a reply needs, or another one. *shrinks: it loses its bytes when it
- * is sent. */
+/* some_file makes a file that a reply needs, or another one. *shrinks: it loses its bytes when the
+ * process has received it. */
 static int some_file(size_t bytes, bool letters, bool *shrinks)
 {
     int fd = -1, pipes[2];
@@ -168,6 +169,11 @@ static void write_slot(const struct shared *m)
 /* scribble writes into memory that the daemon shares with the process. */
 static void scribble(void)
 {
+    if (s.shrinking >= 0 && s.queued == 0) { /* the process has received it */
+        (void)!ftruncate(s.shrinking, 0);
+        close(s.shrinking);
+        s.shrinking = -1;
+    }
     if (s.shares == 0 || decide_below(&s.input, 3) == 0)
         return;
     const struct shared *m = &s.shared[decide_below(&s.input, s.shares)];
@@ -217,8 +223,8 @@ static void attach(struct datagram *d, size_t bytes, bool letters)
     d->fd[0] = some_file(bytes, letters, &shrinks);
     if (d->fd[0] >= 0 && decide_below(&s.input, 16) == 15)
         d->fd[1] = dup(d->fd[0]);
-    if (shrinks && d->fd[0] >= 0)
-        (void)!ftruncate(d->fd[0], decide_below(&s.input, 2) ? 0 : (off_t)bytes);
+    if (shrinks && d->fd[0] >= 0 && s.shrinking < 0)
+        s.shrinking = dup(d->fd[0]);
 }
 
 /* join replies that a group is made, and passes on its segment, or letters. */
@@ -804,6 +810,8 @@ static void clean_up(int lowest)
         for (int i = 0; i < 2; i++)
             if (s.queue[s.first].fd[i] >= 0)
                 close(s.queue[s.first].fd[i]);
+    if (s.shrinking >= 0)
+        close(s.shrinking);
     int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     assert(fd == lowest); /* no descriptor is left open */
     close(fd);
@@ -814,7 +822,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const struct torus_open_options o = {.size = sizeof o, .socket = "hostile"};
     int lowest = open("/dev/null", O_RDONLY | O_CLOEXEC);
     close(lowest);
-    s = (struct scene){.plays = true, .input = {data, size}, .now_ns = 1000000000};
+    s = (struct scene){.plays = true, .input = {data, size}, .now_ns = 1000000000, .shrinking = -1};
     p = (struct process){0};
     int error = torus_open(&p.context, &o);
     check(error);
