@@ -104,6 +104,8 @@ static bool is_true(const struct swarm *s, const struct swarm_party *party,
     case TD_ERR_PARTITIONED:
         return s->any_hurt;
     case TD_ERR_TIMEOUT:
+        if (strstr(r->text, "has stalled")) /* what is lost ends with its node, or its link */
+            return s->any_slow || s->any_starved;
         return s->any_hurt || s->any_slow || s->any_starved || s->any_gone;
     case TD_ERR_CANCELLED:
         return o && o->cancelled;

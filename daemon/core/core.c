@@ -441,6 +441,7 @@ const struct td_notices td_core_notices = {
     .packet_view = td_operation_view,
     .packet_name = td_operation_name,
     .route_lost = route_lost,
+    .packets_lost = td_stall_packets_lost,
     .client_gone = client_gone,
     .seat_lost = td_operation_seat_lost,
     .seat_died = td_shrink_seat_died,

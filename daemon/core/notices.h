@@ -58,7 +58,8 @@ struct td_notices {
     void (*registry_moved)(struct td_core *core);
     void (*registry_knows)(struct td_core *core);
 
-    /* ---- from net: bulk data. All but route_lost may run for every packet ---- */
+    /* ---- from net: bulk data. All but route_lost and packets_lost may run for every packet ----
+     */
 
     /* packet unpacks the payload of a packet whose destination is this node. It returns false if no
      * live operation expects the packet; the buffer then stays the caller's. Otherwise net hears
@@ -90,6 +91,9 @@ struct td_notices {
      * broken. */
     void (*route_lost)(struct td_core *core, struct td_operation *operation, uint32_t node,
                        const char *why);
+    /* packets_lost: packets of an operation were lost with a session of this node and another one,
+     * which is there. The operation ends alone. */
+    void (*packets_lost)(struct td_core *core, struct td_operation *operation, uint32_t node);
 
     /* ---- from membership ---- */
 

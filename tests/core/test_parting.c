@@ -7,6 +7,7 @@
 #include "core/membership/parting.h"
 #include "core/membership/subgroup.h"
 #include "core/net/link.h"
+#include "core/net/silence.h"
 #include "core/operation/arrival.h"
 
 enum { NODES = 4 };
@@ -218,6 +219,42 @@ static void a_group_in_doubt_is_so_until_it_is_broken_or_parted(void **state)
     td_bit_clear(c->parting.silent, 3); /* it answers again */
     pass(heartbeat());
     expect_no_doubt();
+    node_end();
+}
+
+/* answers ends the session of a node that answers, and is asked for an epoch with all others. */
+static const char *answers(uint32_t from)
+{
+    node_call(c, -1);
+    td_core_notices.node_lost(node.core, from, "its daemon has ended the session");
+    node.core->link[from].heard_at = node.core->now; /* from then on */
+    pass(heartbeat());
+    for (uint32_t n = 0; n < NODES; n++)
+        if (n != node.core->node)
+            vote(n, true);
+    pass(0);
+    assert_int_equal(node.reply.error, TD_ERR_PARTITIONED);
+    return node.text;
+}
+
+static void a_silence_that_is_over_is_told_with_its_length(void **state)
+{
+    (void)state;
+    begin(0);
+    node.core->link[3].heard_at = node.core->now;
+    node.core->now += 7 * heartbeat();
+    node.core->silences[3] = (struct td_silence){
+        .from = node.core->link[3].heard_at, .to = node.core->now, .heard = node.core->now};
+    assert_non_null(strstr(answers(3), ": node 3 (3) has been silent for 3.5 s and answers again"));
+    node_end();
+}
+
+static void a_node_that_was_heard_all_the_time_is_not_called_silent(void **state)
+{
+    (void)state;
+    begin(0);
+    assert_non_null(strstr(answers(3), ": node 3 (3) ended the session with node 0 (0) and answers "
+                                       "again, but messages were lost: call again"));
     node_end();
 }
 
@@ -461,6 +498,8 @@ int main(void)
         cmocka_unit_test(without_a_quorum_calls_end_with_partitioned_on_all_nodes_that_are_heard),
         cmocka_unit_test(calls_from_a_refused_one_on_may_be_made_again_in_a_parted_group),
         cmocka_unit_test(a_group_in_doubt_is_so_until_it_is_broken_or_parted),
+        cmocka_unit_test(a_silence_that_is_over_is_told_with_its_length),
+        cmocka_unit_test(a_node_that_was_heard_all_the_time_is_not_called_silent),
         cmocka_unit_test(a_node_tells_the_first_one_of_its_call_and_asks_later_itself),
         cmocka_unit_test(calls_wait_in_a_round_and_go_on_with_the_largest_number),
         cmocka_unit_test(the_root_asks_again_until_all_are_ready),

@@ -35,18 +35,24 @@ static void take(uint64_t sequence)
     node_run();
 }
 
-/* ship_in sends a message of three packets to the far end, in a group; ship makes the group. */
-static struct td_operation *ship_in(struct td_communicator *c)
+/* ship_to sends a message of three packets to a node of a group; ship_in to the far end; ship makes
+ * the group. */
+static struct td_operation *ship_to(struct td_communicator *c, uint32_t to)
 {
     struct td_operation *o = td_operation_obtain(node.core, c, 0);
     static struct td_sender sender;
     struct td_slice from = td_slice_at(TD_SPACE_SCRATCH, 0, 0, 3 * PACKET);
-    struct td_step step = {.kind = TD_SEND, .from = from, .peer = FAR};
+    struct td_step step = {.kind = TD_SEND, .from = from, .peer = to};
     assert_non_null(o);
     sender = (struct td_sender){.operation = o, .arena = node.core->arena};
     assert_true(node.core->fabric->send(node.core, &sender, 0, 0, &step));
     node_run();
     return o;
+}
+
+static struct td_operation *ship_in(struct td_communicator *c)
+{
+    return ship_to(c, FAR);
 }
 
 static struct td_operation *ship(void)
@@ -319,6 +325,45 @@ static void node_0_is_given_up_like_the_others(void **state)
     node_end();
 }
 
+/* ---- packets on the routed fabric ---- */
+
+static void routed(struct td_settings *s)
+{
+    small_packets(s);
+    s->tuning.fabric = TD_FABRIC_ROUTED;
+}
+
+/* The neighbour has no rank of the group, and runs: nobody may say that it is down. Only the
+ * operation that has lost packets ends. */
+static void a_session_that_a_neighbour_ended_costs_the_operations_that_lost_packets(void **state)
+{
+    (void)state;
+    for (uint64_t received = 1; received <= 2; received++) {
+        far_begin(routed);
+        far_meet();
+        struct td_communicator *c = node_group(3);
+        c->minor = TD_MINOR_PARTING;
+        struct td_operation *o = ship_to(c, 2);
+        o->state = TD_OPERATION_RUNNING;
+        for (int turn = 0; turn < 3; turn++) /* each sends one packet along a link */
+            node_step(&(struct td_event){.kind = TD_EVENT_WAKE});
+        assert_int_equal(node.packets, 2); /* one goes the other way round */
+        far_resume(far.link->session, far.link->tree_sent, received, false);
+        c->group.node[1] = 3; /* the group is elsewhere */
+        uint32_t before = far.link->session;
+        far.session += 2;
+        far.given_up = before;
+        far_resume(0, 0, 0, true);
+        assert_int_equal(td_link_is_given_up(far.link), 0);
+        assert_int_not_equal(c->state, TD_COMMUNICATOR_LOST_NODE);
+        assert_int_equal(o->error, received < 2 ? TD_ERR_PARTITIONED : TD_OK);
+        if (received < 2)
+            assert_non_null(strstr(o->text, "packets from node 0 (0) to node 1 (1) were lost"));
+        assert_null(node_sent_to(2, TD_MESSAGE_NODE_LOST));
+        node_end();
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -336,6 +381,7 @@ int main(void)
         cmocka_unit_test(a_link_that_is_up_but_does_not_resume_in_time_loses_its_session),
         cmocka_unit_test(node_0_is_given_up_like_the_others),
         cmocka_unit_test(a_link_that_was_given_up_is_lost_again_when_it_goes_down),
+        cmocka_unit_test(a_session_that_a_neighbour_ended_costs_the_operations_that_lost_packets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

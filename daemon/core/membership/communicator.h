@@ -149,7 +149,7 @@ struct td_communicator {
     td_err error;
     char text[TD_TEXT_MAX];
     uint32_t lost;
-    uint64_t lost_silent_ns; /* for how long that node had not been heard before */
+    uint64_t lost_silent_ns; /* how long that node, or one in `silent`, had not been heard before */
     bool lost_proven, lost_of_job;
     /* the notice of the loss, still to be sent down, up, and (slots from notified on) to all nodes
      * of the group. notice_from: the tree neighbour that sent it */

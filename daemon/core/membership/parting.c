@@ -8,7 +8,10 @@
 #include "communicator_losses.h"
 #include "core/net/link.h"
 #include "core/net/session.h"
+#include "core/net/silence.h"
 #include "epoch.h"
+
+enum { NOTICED_MS = 100 /* a silence of less is none for people */ };
 
 static bool advance(struct td_core *core, struct td_task *task);
 
@@ -78,6 +81,16 @@ static void end_doubt(struct td_communicator *c)
     c->parting.asked = c->parting.told = c->parting.urged = false;
 }
 
+/* note_silence notes for how long a node had not been heard whose session ends: it may answer
+ * before the sentence about that is printed. */
+static void note_silence(const struct td_core *core, struct td_communicator *c, uint32_t node)
+{
+    td_time goes_on = td_silence_unheard(core, node), ended = td_silence_lasted(core, node);
+    td_time ns = goes_on > ended ? goes_on : ended;
+    if (c->state != TD_COMMUNICATOR_LOST_NODE && ns > c->lost_silent_ns)
+        c->lost_silent_ns = ns;
+}
+
 void td_parting_route_lost(struct td_core *core, struct td_communicator *c, uint32_t node,
                            const char *why)
 {
@@ -88,6 +101,7 @@ void td_parting_route_lost(struct td_core *core, struct td_communicator *c, uint
     }
     bool news = !td_bit(c->parting.silent, slot) && !td_bit(c->lost_slot, slot);
     td_bit_set(c->parting.silent, slot);
+    note_silence(core, c, node);
     td_core_notices.slot_silent(core, c, slot);
     if (c->state == TD_COMMUNICATOR_LOST_NODE || !news)
         return;
@@ -116,11 +130,13 @@ static void part(struct td_core *core, struct td_communicator *c, const char *te
     queue(core, c);
 }
 
-/* print_silent prints the silent nodes of a group, and since when one of them was not heard. */
-static void print_silent(const struct td_core *core, const struct td_communicator *c, char *text,
-                         size_t bytes)
+/* print_silent prints the silent nodes of a group, and for how long one of them was not heard; or,
+ * if they answer and this node has heard them all the time, that they ended their sessions. mute:
+ * one of them does not answer. */
+static void print_silent(const struct td_core *core, const struct td_communicator *c, bool mute,
+                         char *text, size_t bytes)
 {
-    char name[TD_NODE_NAME_MAX] = "";
+    char name[TD_NODE_NAME_MAX] = "", own[TD_NODE_NAME_MAX] = "";
     uint32_t more = 0, first = UINT32_MAX;
     for (uint32_t slot = 0; slot < c->group.slots; slot++) {
         if (!td_bit(c->parting.silent, slot))
@@ -132,22 +148,25 @@ static void print_silent(const struct td_core *core, const struct td_communicato
     }
     if (first == UINT32_MAX)
         first = c->slot;
-    const struct td_link *link = link_of(core, c, first);
-    uint64_t ms = core->now > link->heard_at ? (core->now - link->heard_at) / 1000000 : 0;
+    char others[24] = "";
+    td_time goes_on = td_silence_unheard(core, c->group.node[first]);
+    uint64_t ms = (goes_on > c->lost_silent_ns ? goes_on : c->lost_silent_ns) / 1000000;
     td_core_node_print(core, c->group.node[first], name, sizeof name);
-    if (more == 0)
-        snprintf(text, bytes, "%s has been silent for %llu.%llu s", name,
-                 (unsigned long long)(ms / 1000), (unsigned long long)(ms / 100 % 10));
+    if (more > 0)
+        snprintf(others, sizeof others, " and %u other%s", more, more == 1 ? "" : "s");
+    td_core_node_print(core, core->node, own, sizeof own);
+    if (!mute && ms < NOTICED_MS)
+        snprintf(text, bytes, "%s%s ended the session with %s", name, others, own);
     else
-        snprintf(text, bytes, "%s and %u other%s have been silent for %llu.%llu s", name, more,
-                 more == 1 ? "" : "s", (unsigned long long)(ms / 1000),
+        snprintf(text, bytes, "%s%s %s been silent for %llu.%llu s", name, others,
+                 more == 0 ? "has" : "have", (unsigned long long)(ms / 1000),
                  (unsigned long long)(ms / 100 % 10));
 }
 
 /* judge parts a group that has asked for an epoch, because there will be none now. */
 static void judge(struct td_core *core, struct td_communicator *c, bool no_quorum)
 {
-    char text[TD_TEXT_MAX], silent[TD_NODE_NAME_MAX + 80];
+    char text[TD_TEXT_MAX], silent[2 * TD_NODE_NAME_MAX + 80];
     uint32_t slot = 0;
     if (!c->parting.asked || c->parting.doubt_at == TD_TIME_NEVER)
         return;
@@ -156,7 +175,7 @@ static void judge(struct td_core *core, struct td_communicator *c, bool no_quoru
     bool mute = slot < c->group.slots;
     if (mute && !no_quorum)
         return; /* it is asked for again */
-    print_silent(core, c, silent, sizeof silent);
+    print_silent(core, c, mute, silent, sizeof silent);
     snprintf(text, sizeof text,
              mute ? "job %s: %s, and the nodes that answer cannot leave it out, as they are no "
                     "majority: call again when the network works, or join a new job"
@@ -236,6 +255,7 @@ static void hold(struct td_core *core, struct td_communicator *c, uint64_t round
     td_communicator_transition(c, TD_COMMUNICATOR_HOLD);
     end_doubt(c);
     memset(p->silent, 0, td_bit_bytes(c->group.slots));
+    c->lost_silent_ns = 0;
     p->round = round;
     p->ready = 0;
     p->reported = false;

@@ -46,6 +46,7 @@ struct td_transfer {
     bool abandoned;         /* its operation has ended and does not wait for it */
     bool delivered;         /* routed: the destination has acknowledged all of it */
     bool carried;           /* no packets, but messages carry it (carry.h) */
+    bool lost;              /* routed: a packet of it was in flight on a session that has ended */
     uint32_t peer_family;   /* of the RECV step, at the destination */
     uint64_t peer_index;
     struct td_slice from;
@@ -130,8 +131,10 @@ struct td_fabric {
     /* carried takes data that a CARRY message from its origin brings. */
     void (*carried)(struct td_core *core, uint32_t origin, const struct td_message *message);
 
-    /* link_open and link_lost follow the session of a link. */
+    /* link_open, link_ends and link_lost follow the session of a link: it is open; its packets that
+     * are not acknowledged are lost now; it has ended. */
     void (*link_open)(struct td_core *core, uint32_t node);
+    void (*link_ends)(struct td_core *core, uint32_t node);
     void (*link_lost)(struct td_core *core, uint32_t node);
     /* dropped reports that the fabric has dropped data in flight to a node whose session goes on.
      */

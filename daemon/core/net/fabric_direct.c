@@ -397,6 +397,7 @@ const struct td_fabric td_fabric_direct = {
     .carried = td_carry_take,
     .neighbour_lost = neighbour_message,
     .link_open = no_link_event,
+    .link_ends = no_link_event,
     .link_lost = no_link_event,
     .dropped = no_link_event,
     .turn = nothing,

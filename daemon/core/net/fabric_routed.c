@@ -185,7 +185,7 @@ static struct td_transfer *new_transfer(struct td_core *core, const struct td_se
     t->family = family;
     t->peer = step->peer;
     t->unsettled = 0;
-    t->abandoned = t->delivered = t->carried = false;
+    t->abandoned = t->delivered = t->carried = t->lost = false;
     t->peer_family = step->peer_family;
     t->peer_index = step->peer_index;
     td_slice_copy(&t->from, &step->from);
@@ -562,6 +562,7 @@ const struct td_fabric td_fabric_routed = {
     .carried = td_carry_take,
     .neighbour_lost = td_routed_neighbour_lost,
     .link_open = td_routed_link_open,
+    .link_ends = td_routed_link_ends,
     .link_lost = td_routed_link_lost,
     .dropped = td_routed_tell_again,
     .turn = turn,

@@ -5,6 +5,7 @@
 
 #include "fabric_routed_control.h"
 #include "fabric_routed_losses.h"
+#include "inflight.h"
 #include "session.h"
 
 /* ---- lost nodes ---- */
@@ -292,6 +293,31 @@ void td_routed_end_start(struct td_core *core)
     }
 }
 
+void td_routed_link_ends(struct td_core *core, uint32_t node)
+{
+    const struct td_link *link = &core->link[node];
+    for (uint32_t i = link->lane->first_held; i != TD_HELD_NONE; i = core->held[i].next) {
+        const struct td_held *held = &core->held[i];
+        struct td_inflight *f = td_held_inflight(core, held);
+        if (f && held->packet.session == link->session &&
+            held->packet.link_sequence > link->lane->acknowledged)
+            f->transfer->lost = true;
+    }
+}
+
+/* end_lost ends the operations of this node that have lost packets with a session whose node is
+ * there. */
+static void end_lost(struct td_core *core, uint32_t node)
+{
+    for (uint32_t i = 0; i < TD_TICKETS; i++) {
+        struct td_transfer *t = core->routed->ticket[i].transfer;
+        if (!t || !t->lost || t->abandoned)
+            continue;
+        t->lost = false;
+        td_core_notices.packets_lost(core, t->operation, node);
+    }
+}
+
 void td_routed_link_lost(struct td_core *core, uint32_t node)
 {
     struct td_routed *routed = core->routed;
@@ -311,11 +337,11 @@ void td_routed_link_lost(struct td_core *core, uint32_t node)
     }
     routed->purge = true;
     td_routed_wake(core, core->now);
-    mark(core, node, core->node, never_met(core, node));
-    if (!td_link_is_given_up(&core->link[node])) { /* it is there, anew */
-        unmark(core, node, core->node);
+    if (!td_link_is_given_up(&core->link[node])) { /* it is there, and has ended the session */
+        end_lost(core, node);
         return;
     }
+    mark(core, node, core->node, never_met(core, node));
     if (first->state == TD_NEIGHBOUR_THERE)
         announce(core, first);
     td_neighbour_transition(first, TD_NEIGHBOUR_LOSE);

@@ -20,6 +20,7 @@ void td_routed_end_start(struct td_core *core);
 /* td_routed_announce is the task that sends loss notices. */
 bool td_routed_announce(struct td_core *core, struct td_task *task);
 void td_routed_link_open(struct td_core *core, uint32_t node);
+void td_routed_link_ends(struct td_core *core, uint32_t node);
 void td_routed_link_lost(struct td_core *core, uint32_t node);
 /* td_routed_heard: a message has come from a node to which no route is known. What others have said
  * of lost nodes is out of date, and is forgotten; who still loses messages says it again. */

@@ -231,6 +231,7 @@ static void end_in(struct td_core *core, struct td_link *link)
 static void renew(struct td_core *core, struct td_link *link)
 {
     struct td_lane *lane = link->lane;
+    core->fabric->link_ends(core, link->node);
     forget_tree(core, link, UINT64_MAX);
     link->session += 2;
     link->session_given_up = link->session_in ? link->session_in : link->session_given_up;

@@ -190,6 +190,20 @@ void td_stall_break(struct td_core *core, struct td_operation *o, td_err error, 
         appeal(core, o, error, text, core->node);
 }
 
+void td_stall_packets_lost(struct td_core *core, struct td_operation *o, uint32_t node)
+{
+    if (td_group_slot(&o->communicator->group, node) != UINT32_MAX)
+        return;
+    td_stall_break(core, o, TD_ERR_PARTITIONED,
+                   td_core_format(core,
+                                  "%s: packets from %s to %s were lost, because one of the two did "
+                                  "not hear the other for progress_timeout. Only this operation "
+                                  "ends: call again",
+                                  td_operation_describe(core, o),
+                                  td_core_node_name(core, core->node),
+                                  td_core_node_name(core, node)));
+}
+
 void td_stall_cancel(struct td_core *core, struct td_operation *o, const char *text)
 {
     if (!runs(o) || o->state == TD_OPERATION_BROKEN)
