@@ -57,7 +57,12 @@ int torus_ishrink(torus_group *g, torus_group **made, torus_request **request)
     q.u.shrink.timeout_ns = g->timeout_ns;
     r->on_reply = shrink_reply;
     r->new_group_out = made;
-    return tl_request_submit(r, &q, request);
+    error = tl_request_submit(r, &q, request);
+    if (error == TORUS_OK) { /* torus_group_free leaves the group when the shrink has ended */
+        r->group = g;
+        g->in_flight++;
+    }
+    return error;
 }
 
 int torus_shrink(torus_group *g, torus_group **made)

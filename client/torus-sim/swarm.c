@@ -29,6 +29,7 @@ static const char usage[] =
     "                    one-way, slow, partition, timed-out, corrupt, duplicate, memory, compute\n"
     "  --without I,...   without these faults of the seed, which a failure numbers from 0\n"
     "  --failures N      end after so many seeds have failed (default 5)\n"
+    "  --digest          print a hash of all replies of each seed, to compare two builds\n"
     "  --json            print the summary as JSON\n"
     "  --trace FILE      write one line for every event\n";
 
@@ -49,7 +50,7 @@ static struct shared {
 static struct swarm_options_all {
     uint64_t seeds, from, failures;
     uint32_t jobs, skip, without;
-    bool json;
+    bool json, digest;
     const char *trace;
 } options = {.from = 1, .failures = FAILURES, .jobs = 1};
 
@@ -74,6 +75,7 @@ static void add(struct swarm_report *sum, const struct swarm_report *r)
     sum->groups += r->groups;
     sum->shrinks += r->shrinks;
     sum->end += r->end;
+    sum->digest += r->digest;
 }
 
 static uint32_t skipped(const struct swarm_case *c)
@@ -94,6 +96,9 @@ static void play(uint64_t seed, uint32_t without, FILE *trace)
     swarm_draw(&c, seed);
     swarm_play(&c, without | skipped(&c), trace, &report, fail);
     add(&self->sum, &report);
+    if (options.digest && !options.json)
+        dprintf(STDOUT_FILENO, "%llu %016llx\n", (unsigned long long)seed,
+                (unsigned long long)report.digest);
     self->seeds++;
 }
 
@@ -282,7 +287,11 @@ static void print_summary(double time, uint64_t failed)
     for (int k = 0; k < SWARM_FAULT_KINDS; k++)
         printf(options.json ? "%s\"%s\": %u" : "%s %s %u", k ? "," : "",
                swarm_fault_name((enum swarm_fault_kind)k), sum.happened[k]);
-    printf(options.json ? "}}\n" : "\n");
+    if (options.digest)
+        printf(options.json ? "}, \"digest\": \"%016llx\"}\n" : "\n  digest %016llx\n",
+               (unsigned long long)sum.digest);
+    else
+        printf(options.json ? "}}\n" : "\n");
 }
 
 /* reap waits for a worker that ended. It returns NULL when none is left. */
@@ -349,6 +358,9 @@ static bool read_option(int name)
         return read_list(optarg, true, &options.skip);
     case 'w':
         return read_list(optarg, false, &options.without);
+    case 'd':
+        options.digest = true;
+        return true;
     case 'j':
         options.json = true;
         return true;
@@ -373,11 +385,17 @@ static bool read_option(int name)
 
 int swarm_main(int argc, char **argv)
 {
-    static const struct option names[] = {{"seeds", 1, 0, 'n'},    {"from", 1, 0, 'f'},
-                                          {"jobs", 1, 0, 'p'},     {"skip", 1, 0, 'k'},
-                                          {"without", 1, 0, 'w'},  {"json", 0, 0, 'j'},
-                                          {"failures", 1, 0, 'm'}, {"trace", 1, 0, 't'},
-                                          {"help", 0, 0, 'h'},     {0}};
+    static const struct option names[] = {{"seeds", 1, 0, 'n'},
+                                          {"from", 1, 0, 'f'},
+                                          {"jobs", 1, 0, 'p'},
+                                          {"skip", 1, 0, 'k'},
+                                          {"without", 1, 0, 'w'},
+                                          {"json", 0, 0, 'j'},
+                                          {"failures", 1, 0, 'm'},
+                                          {"trace", 1, 0, 't'},
+                                          {"help", 0, 0, 'h'},
+                                          {"digest", 0, 0, 'd'},
+                                          {0}};
     for (int name; (name = getopt_long(argc, argv, "", names, NULL)) != -1;) {
         if (name == 'h')
             return fputs(usage, stdout) < 0;

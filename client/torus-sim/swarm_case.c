@@ -105,6 +105,8 @@ void swarm_draw(struct swarm_case *c, uint64_t seed)
     draw_faults(c, &s);
     c->groups_max = below(&s, 6) ? 0 : 4 + (uint32_t)below(&s, 20);
     c->carry_bytes = carried[below(&s, 3)];
+    if (below(&s, 3) == 0 && !c->flood && c->ranks < 300 && c->groups < 100)
+        c->programs = 5 + (uint32_t)below(&s, 50);
 }
 
 void swarm_options(const struct swarm_case *c, struct td_sim_options *o)

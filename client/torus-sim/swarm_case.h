@@ -52,8 +52,9 @@ struct swarm_case {
     char shape[16];
     bool routed, flood;
     uint32_t express_permille, packet_bytes, credits, carry_bytes, ranks, steps, groups;
-    uint64_t half_bytes, scratch_bytes;                   /* half of a process's region */
-    uint32_t groups_max;                                  /* of a node, with joins; 0: enough */
+    uint64_t half_bytes, scratch_bytes; /* half of a process's region */
+    uint32_t programs;   /* percent of the steps that begin a program (swarm_programs.h) */
+    uint32_t groups_max; /* of a node, with joins; 0: enough */
     td_time latency_ns, compute_ns, request_ns, pause_ns; /* the greatest; pause: of a step */
     uint32_t faults;
     struct swarm_fault fault[SWARM_FAULTS_MAX];

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "swarm_faults.h"
 
+#include "swarm_groups.h"
+
 enum { HURT_MS = 450 /* a node may be silent so long before somebody may accuse it */ };
 
 /* ---- what is hurt ---- */
@@ -47,15 +49,6 @@ static void hurt_link(struct swarm *s, uint32_t a, uint32_t b)
     for (uint32_t n = 0; n < s->nodes; n++)
         if (n == a || n == b || s->c->routed)
             hurt(s, n);
-}
-
-static void kill_process(struct swarm *s, uint32_t i)
-{
-    struct swarm_process *p = &s->process[i];
-    if (p->dead)
-        return;
-    p->dead = s->any_gone = true;
-    td_sim_close(s->sim, p->client);
 }
 
 static void bury(struct swarm *s, uint32_t node)
@@ -161,7 +154,7 @@ static bool begin(struct swarm *s, const struct swarm_fault *f)
     case SWARM_PROCESS:
         if (s->processes == 0 || s->process[f->other % s->processes].dead)
             return false;
-        kill_process(s, f->other % s->processes);
+        swarm_kill(s, f->other % s->processes);
         return true;
     case SWARM_PARTITION:
     case SWARM_TIMED_OUT:

@@ -31,6 +31,47 @@ static bool is_deserted(const struct swarm *s, const struct swarm_party *party, 
     return true;
 }
 
+/* has_left returns true if a rank of the job has left the group. */
+static bool has_left(const struct swarm *s, const struct swarm_party *party, uint32_t rank)
+{
+    for (uint32_t i = 0; i < party->size; i++) {
+        const struct swarm_seat *seat = &party->seat[i];
+        if (seat->process != SWARM_NONE && s->process[seat->process].rank == rank && seat->left)
+            return true;
+    }
+    return false;
+}
+
+/* is_of_kind returns true if what a sentence says of a rank of the job is true: it has left the
+ * group, or the job, or its process has died. Other sentences leave that open. */
+static bool is_of_kind(const struct swarm *s, const struct swarm_party *party, uint32_t rank,
+                       const char *sentence)
+{
+    char text[TD_TEXT_MAX];
+    snprintf(text, sizeof text, "%.*s", (int)strcspn(sentence, ";"), sentence);
+    if (strstr(text, "has left a group of job"))
+        return has_left(s, party, rank);
+    bool left = strstr(text, "has left job"), died = strstr(text, "died: process");
+    for (uint32_t i = 0; (left || died) && i < s->processes; i++) {
+        const struct swarm_process *q = &s->process[i];
+        if (q->job == party->job && q->rank == rank)
+            return left ? q->left : q->dead;
+    }
+    return true;
+}
+
+/* is_short_of_a_member returns true if a member of a group is dead, or has left or lost its job. */
+static bool is_short_of_a_member(const struct swarm *s, const struct swarm_party *party)
+{
+    for (uint32_t i = 0; i < party->size; i++) {
+        uint32_t process = party->seat[i].process;
+        if (process == SWARM_NONE || s->process[process].dead || s->process[process].left ||
+            s->hurt[s->process[process].node])
+            return true;
+    }
+    return false;
+}
+
 static bool names_gone_rank(const struct swarm *s, const struct swarm_party *party,
                             const char *text)
 {
@@ -39,6 +80,8 @@ static bool names_gone_rank(const struct swarm *s, const struct swarm_party *par
         return is_deserted(s, party, number);
     const char *name = strstr(text, "rank ");
     if (!name || sscanf(name, "rank %u", &number) != 1)
+        return false;
+    if (!is_of_kind(s, party, number, text))
         return false;
     if (is_gone(s, party, number))
         return true;
@@ -90,8 +133,11 @@ static bool names_hurt_node(const struct swarm *s, const struct swarm_party *par
 static bool is_true(const struct swarm *s, const struct swarm_party *party,
                     const struct swarm_operation *o, const struct td_reply *r)
 {
+    bool creates = !o && !party->is_world && party->member;
     switch ((int)r->error) {
     case TD_ERR_RANK_FAILED:
+        if (creates && !is_short_of_a_member(s, party))
+            return false;
         return names_gone_rank(s, party, r->text) ||
                (strstr(r->text, "is lost") && names_hurt_rank(s, party, r->text));
     case TD_ERR_INVALID: /* a group of ranks that are lost; or its daemon refused a region */

@@ -5,15 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "swarm_faults.h"
+#include "swarm_groups.h"
 #include "swarm_judge.h"
-#include "swarm_state.h"
+#include "swarm_programs.h"
 
 enum {
     SETTLE_MS = 40000,
     RECOVER_MS = 3000,
     LEAVE_MS = 8000,
-    REQUEST_MS = 5000,
     COUNTS_MAX = 3 * SWARM_PROCESSES_MAX
 };
 
@@ -22,47 +23,7 @@ static uint8_t *base_of(const struct swarm *s, const struct swarm_process *p)
     return td_sim_memory(s->sim, p->client, p->region);
 }
 
-static struct swarm_process *process_of(struct swarm *s, const struct swarm_seat *seat)
-{
-    return seat->process == SWARM_NONE ? NULL : &s->process[seat->process];
-}
-
-static bool can_act(struct swarm *s, const struct swarm_seat *seat)
-{
-    const struct swarm_process *p = process_of(s, seat);
-    return p && seat->has && !seat->left && !p->dead && !p->left &&
-           !td_sim_closed(s->sim, p->client);
-}
-
 /* ---- groups ---- */
-
-static struct swarm_party *new_party(struct swarm *s, uint32_t job, uint32_t size)
-{
-    struct swarm_party *p = &s->party[s->parties++];
-    *p = (struct swarm_party){.job = job, .size = size, .successor = SWARM_NONE};
-    p->seat = calloc(size, sizeof *p->seat);
-    if (!p->seat)
-        abort();
-    for (uint32_t i = 0; i < size; i++)
-        p->seat[i].process = SWARM_NONE;
-    return p;
-}
-
-/* take_group notes that a member has a group. All members have the same one. */
-static void take_group(struct swarm *s, struct swarm_party *p, uint32_t member,
-                       const struct td_reply *r)
-{
-    struct swarm_seat *seat = &p->seat[member];
-    if (p->instance && p->instance != r->u.joined.instance)
-        swarm_failed(s, "creation: member %u of a group of %u got another group than others",
-                     member, p->size);
-    if (r->u.joined.rank != member || r->u.joined.size != p->size)
-        swarm_failed(s, "creation: member %u of %u became rank %u of %u", member, p->size,
-                     r->u.joined.rank, r->u.joined.size);
-    p->instance = r->u.joined.instance;
-    seat->group = r->u.joined.group;
-    seat->has = true;
-}
 
 static void make_job(struct swarm *s, uint32_t size)
 {
@@ -70,7 +31,7 @@ static void make_job(struct swarm *s, uint32_t size)
     if (s->jobs == SWARM_JOBS_MAX || s->parties == SWARM_PARTIES_MAX ||
         s->processes + size > SWARM_PROCESSES_MAX)
         return;
-    struct swarm_party *p = new_party(s, s->jobs, size);
+    struct swarm_party *p = swarm_new_party(s, s->jobs, size);
     snprintf(name, sizeof name, "job %u", s->jobs++);
     bool spread = swarm_below(s, 2);
     p->is_world = true;
@@ -87,21 +48,9 @@ static void make_job(struct swarm *s, uint32_t size)
         request.u.join.name = name;
         request.u.join.size = size;
         request.u.join.rank = i;
-        request.u.join.timeout_ns = REQUEST_MS * (int64_t)SWARM_MS;
+        request.u.join.timeout_ns = SWARM_REQUEST_MS * (int64_t)SWARM_MS;
         p->seat[i].making = td_sim_request(s->sim, q->client, &request);
     }
-}
-
-/* ask_for_group makes a member ask its daemon for a group of ranks of another group. */
-static void ask_for_group(struct swarm *s, uint32_t number, uint32_t member)
-{
-    struct swarm_party *p = &s->party[number];
-    struct td_request q = {.kind = TD_REQUEST_GROUP};
-    q.u.make.group = s->party[p->parent].seat[p->member[member]].group;
-    q.u.make.number = number;
-    q.u.make.members = p->size;
-    q.u.make.member = p->member;
-    p->seat[member].making = td_sim_request(s->sim, process_of(s, &p->seat[member])->client, &q);
 }
 
 static void make_group(struct swarm *s, uint32_t parent)
@@ -111,7 +60,7 @@ static void make_group(struct swarm *s, uint32_t parent)
         return;
     struct swarm_party *from = &s->party[parent];
     for (uint32_t i = 0; i < from->size; i++)
-        if (!can_act(s, &from->seat[i]))
+        if (!swarm_can_act(s, &from->seat[i]))
             return;
     uint32_t size = 1 + (uint32_t)swarm_below(s, from->size);
     assert(size > 0);
@@ -124,7 +73,7 @@ static void make_group(struct swarm *s, uint32_t parent)
         member[i] = swap;
     }
     uint32_t number = s->parties;
-    struct swarm_party *p = new_party(s, from->job, size);
+    struct swarm_party *p = swarm_new_party(s, from->job, size);
     p->parent = parent;
     p->member = malloc(size * sizeof *p->member);
     if (!p->member)
@@ -132,7 +81,7 @@ static void make_group(struct swarm *s, uint32_t parent)
     memcpy(p->member, member, size * sizeof *p->member);
     for (uint32_t i = 0; i < size; i++) {
         p->seat[i].process = from->seat[member[i]].process;
-        ask_for_group(s, number, i);
+        swarm_ask_for_group(s, number, i);
     }
     s->report->groups++;
 }
@@ -152,15 +101,7 @@ static bool is_busy(struct swarm *s, uint32_t process)
                 if (s->party[k].operation[o].part[i].request)
                     return true;
         }
-    return false;
-}
-
-static void leave_seat(struct swarm *s, struct swarm_seat *seat)
-{
-    struct td_request q = {.kind = TD_REQUEST_LEAVE};
-    q.u.leave.group = seat->group;
-    td_sim_request(s->sim, process_of(s, seat)->client, &q);
-    seat->left = s->any_gone = true;
+    return swarm_programs_runs(s, process);
 }
 
 /* leave_job makes a process leave its job, and the groups made of it first. */
@@ -168,8 +109,8 @@ static void leave_job(struct swarm *s, uint32_t process)
 {
     for (uint32_t k = s->parties; k-- > 0;)
         for (uint32_t m = 0; m < s->party[k].size; m++)
-            if (s->party[k].seat[m].process == process && can_act(s, &s->party[k].seat[m]))
-                leave_seat(s, &s->party[k].seat[m]);
+            if (s->party[k].seat[m].process == process && swarm_can_act(s, &s->party[k].seat[m]))
+                swarm_leave_seat(s, &s->party[k].seat[m]);
     s->process[process].left = true;
 }
 
@@ -179,40 +120,30 @@ static void leave_group(struct swarm *s, struct swarm_party *p, bool all)
     uint32_t one = (uint32_t)swarm_below(s, p->size);
     for (uint32_t i = 0; i < p->size; i++) {
         uint32_t process = p->seat[i].process;
-        if (!can_act(s, &p->seat[i]) || (!all && i != one) || is_busy(s, process))
+        if (!swarm_can_act(s, &p->seat[i]) || (!all && i != one) || is_busy(s, process))
             continue;
         if (p->is_world)
             leave_job(s, process);
         else
-            leave_seat(s, &p->seat[i]);
+            swarm_leave_seat(s, &p->seat[i]);
     }
 }
 
 /* ---- shrinks ---- */
-
-/* call_shrink makes a member call a shrink: for the first time, or again. */
-static void call_shrink(struct swarm *s, struct swarm_seat *seat)
-{
-    struct td_request q = {.kind = TD_REQUEST_SHRINK};
-    q.u.shrink.group = seat->group;
-    q.u.shrink.timeout_ns = REQUEST_MS * (int64_t)SWARM_MS;
-    seat->again = false;
-    seat->shrinking = td_sim_request(s->sim, process_of(s, seat)->client, &q);
-}
 
 static void shrink(struct swarm *s, struct swarm_party *p)
 {
     if (p->shrinks || s->parties >= SWARM_PARTIES_MAX / 2)
         return;
     for (uint32_t i = 0; i < p->size; i++) { /* a live member that has no group cannot call */
-        const struct swarm_process *q = process_of(s, &p->seat[i]);
+        const struct swarm_process *q = swarm_process_of(s, &p->seat[i]);
         if (!q || (!q->dead && !q->left && !p->seat[i].left && !p->seat[i].has))
             return;
     }
     p->shrinks = p->broken = true;
     for (uint32_t i = 0; i < p->size; i++)
-        if (can_act(s, &p->seat[i]))
-            call_shrink(s, &p->seat[i]);
+        if (swarm_can_act(s, &p->seat[i]))
+            swarm_call_shrink(s, &p->seat[i]);
     s->report->shrinks++;
 }
 
@@ -237,7 +168,7 @@ static struct swarm_party *new_successor(struct swarm *s, struct swarm_party *p,
                                          const struct td_reply *r)
 {
     p->successor = s->parties;
-    struct swarm_party *next = new_party(s, p->job, r->u.joined.size);
+    struct swarm_party *next = swarm_new_party(s, p->job, r->u.joined.size);
     next->instance = r->u.joined.instance;
     if (!p->left_out)
         p->left_out = malloc(td_bit_bytes(p->size));
@@ -264,7 +195,7 @@ static void succeed(struct swarm *s, struct swarm_party *p, uint32_t member,
     if (rank >= next->size || next->seat[rank].process != SWARM_NONE)
         swarm_failed(s, "shrink: two members became rank %u of the successor", rank);
     next->seat[rank].process = p->seat[member].process;
-    take_group(s, next, rank, r);
+    swarm_take_group(s, next, rank, r);
 }
 
 static void receive_shrink(struct swarm *s, struct swarm_party *p, uint32_t member,
@@ -291,37 +222,13 @@ static void receive_shrink(struct swarm *s, struct swarm_party *p, uint32_t memb
 
 /* ---- calls ---- */
 
-static void new_call(struct swarm *s, struct swarm_party *p)
-{
-    if (p->operations == p->room) {
-        p->room = p->room ? 2 * p->room : 4;
-        p->operation = realloc(p->operation, p->room * sizeof *p->operation);
-    }
-    if (!p->operation)
-        abort();
-    struct swarm_operation *o = &p->operation[p->operations++];
-    *o = (struct swarm_operation){.odd = SWARM_NONE};
-    if (swarm_below(s, 30) == 0 && p->size > 1)
-        o->odd = (uint32_t)swarm_below(s, p->size);
-    o->part = calloc(p->size, sizeof *o->part);
-    if (!o->part)
-        abort();
-    swarm_call_draw(&o->call, &s->random, p->size, s->used, s->c->half_bytes - s->used);
-    if (swarm_call_bytes(&o->call) > s->c->half_bytes - s->used) /* no room is left */
-        o->call = (struct swarm_call){
-            .call = {.kind = TD_KIND_BARRIER}, .size = p->size, .at = SWARM_GUARD};
-    if (o->call.call.kind != TD_KIND_BARRIER)
-        s->used += swarm_call_bytes(&o->call);
-    s->report->calls++;
-}
-
 /* issue makes a member's next call. */
 static void issue(struct swarm *s, struct swarm_party *p, uint32_t member)
 {
     static uint64_t counts[COUNTS_MAX];
     struct swarm_seat *seat = &p->seat[member];
     struct swarm_operation *o = &p->operation[seat->next];
-    const struct swarm_process *q = process_of(s, seat);
+    const struct swarm_process *q = swarm_process_of(s, seat);
     struct td_request request;
     if (o->call.call.kind != TD_KIND_BARRIER)
         swarm_call_prepare(&o->call, member, base_of(s, q), s->c->half_bytes);
@@ -337,17 +244,18 @@ static void issue(struct swarm *s, struct swarm_party *p, uint32_t member)
 
 static void issue_some(struct swarm *s, uint32_t percent)
 {
+    swarm_programs_advance(s, s->settles);
     for (uint32_t k = 0; k < s->parties; k++) {
         struct swarm_party *p = &s->party[k];
         for (uint32_t i = 0; i < p->size; i++)
-            if (p->seat[i].again && can_act(s, &p->seat[i]) && swarm_below(s, 100) < percent)
-                call_shrink(s, &p->seat[i]);
+            if (p->seat[i].again && swarm_can_act(s, &p->seat[i]) && swarm_below(s, 100) < percent)
+                swarm_call_shrink(s, &p->seat[i]);
         if (!p->instance || p->operations == 0)
             continue;
         uint32_t first = (uint32_t)swarm_below(s, p->size);
         for (uint32_t i = 0; i < p->size; i++) {
             uint32_t member = (first + i) % p->size;
-            while (can_act(s, &p->seat[member]) && p->seat[member].next < p->operations &&
+            while (swarm_can_act(s, &p->seat[member]) && p->seat[member].next < p->operations &&
                    swarm_below(s, 100) < percent)
                 issue(s, p, member);
         }
@@ -384,7 +292,7 @@ static void receive_call(struct swarm *s, struct swarm_party *p, struct swarm_op
 {
     char what[200];
     struct swarm_part *part = &o->part[member];
-    uint8_t *base = base_of(s, process_of(s, &p->seat[member]));
+    uint8_t *base = base_of(s, swarm_process_of(s, &p->seat[member]));
     describe(o, member, what, sizeof what);
     part->request = 0;
     if (r->refused) { /* it does not count, nor those after it */
@@ -424,11 +332,11 @@ static void cancel(struct swarm *s, struct swarm_party *p)
     for (uint32_t k = 0; k < p->operations; k++)
         for (uint32_t i = 0; i < p->size; i++) {
             struct swarm_operation *o = &p->operation[k];
-            if (!o->part[i].request || !can_act(s, &p->seat[i]) || swarm_below(s, 4))
+            if (!o->part[i].request || !swarm_can_act(s, &p->seat[i]) || swarm_below(s, 4))
                 continue;
             struct td_request q = {.kind = TD_REQUEST_CANCEL};
             q.u.cancel.request = o->part[i].request;
-            td_sim_request(s->sim, process_of(s, &p->seat[i])->client, &q);
+            td_sim_request(s->sim, swarm_process_of(s, &p->seat[i])->client, &q);
             o->cancelled = true;
             return;
         }
@@ -436,15 +344,40 @@ static void cancel(struct swarm *s, struct swarm_party *p)
 
 /* ---- replies ---- */
 
+/* add_text adds a text, which may be NULL, to a hash. */
+static uint64_t add_text(uint64_t hash, const char *text)
+{
+    for (; text && *text; text++)
+        hash = td_hash_add(hash, (uint8_t)*text);
+    return hash;
+}
+
+/* digest adds a reply to the case's digest. */
+static void digest(struct swarm *s, uint32_t client, const struct td_reply *r)
+{
+    const uint64_t words[] = {td_sim_now(s->sim), client, r->id, r->kind,
+                              (uint64_t)(int64_t)r->error};
+    uint64_t hash = s->report->digest;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        hash = td_hash_add(hash, words[i]);
+    if (r->kind == TD_REPLY_JOINED) {
+        hash = td_hash_add(hash, r->u.joined.rank);
+        hash = td_hash_add(hash, r->u.joined.size);
+        hash = td_hash_add(hash, r->u.joined.instance);
+    }
+    s->report->digest = add_text(hash, r->error == TD_OK ? NULL : r->text);
+}
+
 /* receive finds the request of a reply. */
 static void receive(void *me, uint32_t client, const struct td_reply *r)
 {
     struct swarm *s = me;
+    digest(s, client, r);
     for (uint32_t k = 0; r->id && k < s->parties; k++) {
         struct swarm_party *p = &s->party[k];
         for (uint32_t i = 0; i < p->size; i++) {
             struct swarm_seat *seat = &p->seat[i];
-            const struct swarm_process *q = process_of(s, seat);
+            const struct swarm_process *q = swarm_process_of(s, seat);
             if (!q || q->client != client)
                 continue;
             if (q->dead) /* its daemon drains */
@@ -452,7 +385,7 @@ static void receive(void *me, uint32_t client, const struct td_reply *r)
             if (seat->making == r->id) {
                 seat->making = 0;
                 if (r->error == TD_OK)
-                    take_group(s, p, i, r);
+                    swarm_take_group(s, p, i, r);
                 else
                     swarm_judge(s, p, NULL, r, "the making of a group");
                 return;
@@ -492,7 +425,7 @@ static void act(struct swarm *s)
     if (shrinks)
         shrink(s, p);
     else if (what < 62 || what > 85)
-        new_call(s, p);
+        swarm_new_call(s, p);
     else if (what < 75 && s->parties <= s->c->groups)
         make_group(s, (uint32_t)(p - s->party));
     else if (what < 79)
@@ -501,6 +434,17 @@ static void act(struct swarm *s)
         leave_group(s, p, swarm_below(s, 2));
     else
         make_job(s, 1 + (uint32_t)swarm_below(s, 6));
+}
+
+/* pause_for lets time pass, in which programs go on. */
+static void pause_for(struct swarm *s, td_time duration, uint32_t percent)
+{
+    enum { SLICES = 16 };
+    for (uint32_t i = 1; s->programs && i < SLICES; i++) {
+        swarm_run(s, duration / SLICES);
+        issue_some(s, percent);
+    }
+    swarm_run(s, s->programs ? duration / SLICES : duration);
 }
 
 static void work(struct swarm *s)
@@ -515,8 +459,10 @@ static void work(struct swarm *s)
         swarm_faults_begin(s, step);
         for (uint64_t i = 0; i < acts; i++)
             act(s);
+        if (s->c->programs && swarm_below(s, 100) < s->c->programs)
+            swarm_programs_begin(s, (uint32_t)swarm_below(s, s->parties));
         issue_some(s, percent);
-        swarm_run(s, swarm_below(s, s->c->pause_ns));
+        pause_for(s, swarm_below(s, s->c->pause_ns), percent);
     }
 }
 
@@ -529,7 +475,7 @@ static int print_seats(struct swarm *s, const struct swarm_party *p, uint32_t o,
     int at = snprintf(text, size, ", members ");
     for (uint32_t i = 0; i < p->size && (size_t)at + 2 < size; i++) {
         const struct swarm_seat *seat = &p->seat[i];
-        const struct swarm_process *q = process_of(s, seat);
+        const struct swarm_process *q = swarm_process_of(s, seat);
         const struct swarm_part *part = &p->operation[o].part[i];
         text[at++] = !q              ? '?'
                      : q->dead       ? 'd'
@@ -551,16 +497,17 @@ static bool unanswered(struct swarm *s, char *text, size_t size)
         const struct swarm_party *p = &s->party[k];
         for (uint32_t i = 0; i < p->size; i++) {
             const struct swarm_seat *seat = &p->seat[i];
-            const struct swarm_process *q = process_of(s, seat);
+            const struct swarm_process *q = swarm_process_of(s, seat);
             if (!q || q->dead || td_sim_closed(s->sim, q->client))
                 continue;
-            if (seat->making || seat->shrinking || (seat->again && can_act(s, seat))) {
+            if (seat->making || seat->shrinking || (seat->again && swarm_can_act(s, seat))) {
                 snprintf(text, size, "the %s of member %u of a group of %u",
                          seat->shrinking || seat->again ? "shrink" : "making", i, p->size);
                 return true;
             }
             for (uint32_t o = 0; o < p->operations; o++)
-                if (p->operation[o].part[i].request || (can_act(s, seat) && seat->next == o)) {
+                if (p->operation[o].part[i].request ||
+                    (swarm_can_act(s, seat) && seat->next == o)) {
                     describe(&p->operation[o], i, text, size);
                     size_t at = strlen(text);
                     print_seats(s, p, o, text + at, size - at);
@@ -568,7 +515,7 @@ static bool unanswered(struct swarm *s, char *text, size_t size)
                 }
         }
     }
-    return false;
+    return swarm_programs_waits(s, text, size);
 }
 
 /* give_up makes the members leave their jobs that were told often enough to call a shrink again, or
@@ -583,7 +530,7 @@ static void give_up(struct swarm *s)
     }
     for (uint32_t k = 0; k < s->parties && paused && restarted; k++)
         for (uint32_t i = 0; i < s->party[k].size; i++)
-            if (s->party[k].seat[i].again && can_act(s, &s->party[k].seat[i]))
+            if (s->party[k].seat[i].again && swarm_can_act(s, &s->party[k].seat[i]))
                 leave_job(s, s->party[k].seat[i].process);
 }
 
@@ -591,22 +538,29 @@ static void settle(struct swarm *s)
 {
     char text[400];
     td_time until = td_sim_now(s->sim) + SETTLE_MS * SWARM_MS, slice = SWARM_MS;
+    s->settles = true;
     while (unanswered(s, text, sizeof text)) {
         if (td_sim_now(s->sim) > until)
             swarm_failed(s, "liveness: %s has no end %u s after all faults", text,
                          SETTLE_MS / 1000);
         if (td_sim_now(s->sim) + SETTLE_MS / 2 * SWARM_MS > until)
             give_up(s);
+        uint64_t made = s->steps_made;
         issue_some(s, 100);
         swarm_run(s, slice);
         slice = slice < 500 * SWARM_MS ? 2 * slice : slice;
+        if (s->steps_made !=
+            made) { /* the next step of a program may wait for the next turn only */
+            until = td_sim_now(s->sim) + SETTLE_MS * SWARM_MS;
+            slice = SWARM_MS;
+        }
     }
 }
 
 static bool is_whole(struct swarm *s, const struct swarm_party *p)
 {
     for (uint32_t i = 0; i < p->size; i++)
-        if (!can_act(s, &p->seat[i]))
+        if (!swarm_can_act(s, &p->seat[i]))
             return false;
     return p->instance && !p->broken;
 }
@@ -617,10 +571,10 @@ static void go_on(struct swarm *s)
 {
     for (uint32_t k = 0; k < s->parties; k++)
         if (is_whole(s, &s->party[k]))
-            new_call(s, &s->party[k]);
+            swarm_new_call(s, &s->party[k]);
     settle(s);
     swarm_run(s, RECOVER_MS * SWARM_MS);
-    struct swarm_party *p = new_party(s, SWARM_JOBS_MAX, s->nodes);
+    struct swarm_party *p = swarm_new_party(s, SWARM_JOBS_MAX, s->nodes);
     for (uint32_t i = 0; i < s->nodes; i++) {
         struct swarm_process *q = &s->process[s->processes];
         *q = (struct swarm_process){.node = i, .job = SWARM_JOBS_MAX, .rank = i};
@@ -628,14 +582,14 @@ static void go_on(struct swarm *s)
         q->client = td_sim_open(s->sim, i);
         q->region = td_sim_region(s->sim, q->client, 2 * s->c->half_bytes);
         struct td_request request = {.kind = TD_REQUEST_JOIN};
-        request.u.join =
-            (__typeof__(request.u.join)){"after", s->nodes, i, REQUEST_MS * (int64_t)SWARM_MS};
+        request.u.join = (__typeof__(request.u.join)){"after", s->nodes, i,
+                                                      SWARM_REQUEST_MS * (int64_t)SWARM_MS};
         p->seat[i].making = td_sim_request(s->sim, q->client, &request);
     }
     s->error[0] = '\0';
     settle(s);
     bool full = s->c->groups_max && strstr(s->error, "[limits] groups");
-    new_call(s, p);
+    swarm_new_call(s, p);
     settle(s);
     for (uint32_t i = 0; i < s->nodes; i++)
         if (full ? p->seat[i].has : !p->seat[i].has || p->broken)
@@ -649,7 +603,7 @@ static void check_buffers(struct swarm *s)
         for (uint32_t o = 0; o < s->party[k].operations; o++)
             for (uint32_t i = 0; i < s->party[k].size; i++) {
                 const struct swarm_operation *x = &s->party[k].operation[o];
-                const struct swarm_process *q = process_of(s, &s->party[k].seat[i]);
+                const struct swarm_process *q = swarm_process_of(s, &s->party[k].seat[i]);
                 if (!x->part[i].replied || x->call.call.kind == TD_KIND_BARRIER)
                     continue;
                 describe(x, i, what, sizeof what);
@@ -682,6 +636,7 @@ static void finish(struct swarm *s)
     s->report->events = td_sim_events(s->sim);
     s->report->end = td_sim_now(s->sim);
     td_sim_destroy(s->sim);
+    swarm_programs_free(s);
     for (uint32_t k = 0; k < s->parties; k++) {
         for (uint32_t o = 0; o < s->party[k].operations; o++)
             free(s->party[k].operation[o].part);
@@ -706,7 +661,7 @@ void swarm_play(const struct swarm_case *c, uint32_t without, FILE *trace,
     static struct swarm play;
     struct swarm *s = &play;
     memset(s, 0, sizeof *s);
-    *report = (struct swarm_report){0};
+    *report = (struct swarm_report){.digest = TD_HASH_START};
     s->c = c;
     s->without = without;
     s->report = report;

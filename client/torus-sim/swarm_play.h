@@ -20,7 +20,8 @@
 struct swarm_report {
     uint32_t happened[SWARM_FAULT_KINDS]; /* faults that found something to hurt */
     uint64_t events, calls, good, groups, shrinks;
-    td_time end; /* virtual */
+    td_time end;     /* virtual */
+    uint64_t digest; /* of all replies, in their order, with their times */
 };
 
 /* swarm_play plays a case without the faults of the bitmap `without`. If a demand is not met, it

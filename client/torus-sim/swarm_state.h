@@ -13,8 +13,10 @@
 
 enum {
     SWARM_PROCESSES_MAX = 1200,
-    SWARM_PARTIES_MAX = 700,
+    SWARM_PARTIES_MAX = 1000,
     SWARM_JOBS_MAX = 5,
+    SWARM_PROGRAMS_MAX = 24,
+    SWARM_REQUEST_MS = 5000, /* the time limit of joins and shrinks */
     SWARM_NONE = UINT32_MAX,
 };
 #define SWARM_MS ((td_time)1000000)
@@ -65,6 +67,25 @@ struct swarm_party {
     bool broken, shrinks, is_world;
 };
 
+/* struct swarm_program: steps that members of a group make, each at its own pace. */
+enum swarm_step_kind {
+    SWARM_STEP_MAKE,
+    SWARM_STEP_SHRINK,
+    SWARM_STEP_FREE_SUCCESSOR,
+    SWARM_STEP_FREE,
+};
+struct swarm_program {
+    uint32_t parent, size, steps;
+    uint64_t *member; /* [size] the rank in the parent of each member */
+    struct swarm_step {
+        enum swarm_step_kind kind;
+        uint32_t party;
+    } * step;
+    uint32_t *at;                /* [size] the next step of each member */
+    uint32_t late, late_percent; /* a member that seldom makes a step until the faults are over */
+    uint32_t skips;              /* the member that frees groups without calls; SWARM_NONE: none */
+};
+
 struct swarm {
     const struct swarm_case *c;
     uint32_t without;
@@ -78,7 +99,11 @@ struct swarm {
     uint64_t used; /* of the halves of all regions */
     struct swarm_party party[SWARM_PARTIES_MAX];
     uint32_t parties;
-    char error[600]; /* the last one that a rank was told */
+    struct swarm_program program[SWARM_PROGRAMS_MAX];
+    uint32_t programs;
+    uint64_t steps_made; /* of programs */
+    bool settles;        /* the faults are over */
+    char error[600];     /* the last one that a rank was told */
     /* nodes and ranks that a fault has hit: */
     bool daemon_dead[SWARM_NODES_MAX], hurt[SWARM_NODES_MAX], starved[SWARM_NODES_MAX];
     bool paused[SWARM_NODES_MAX], restarted[SWARM_NODES_MAX]; /* at any time */

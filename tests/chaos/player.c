@@ -6,7 +6,7 @@
  *
  * Call n of each rank is of a kind that n determines, with data that n and the rank determine: a
  * result shows whether calls of equal numbers have met, and whether all ranks have made them. After
- * RANK_FAILED and NODE_FAILED (of torus_dup: INVALID, if a rank is lost) the player shrinks its
+ * RANK_FAILED and NODE_FAILED the player shrinks its
  * group, and goes on in the new one with call 0. After PARTITIONED it calls again, unless the
  * others go on without it. It pauses up to PAUSE_US between two calls. KINDS: the number of kinds
  * of calls, 1 (allreduces) to 8 (all). `fork`: a child keeps the connection open. SIGTERM ends it
@@ -337,8 +337,7 @@ static bool handle(int error)
     untouched();
     if (is_over(error))
         return false;
-    bool lost = error == TORUS_ERR_INVALID && strstr(torus_last_error(context), "is lost");
-    if (error == TORUS_ERR_RANK_FAILED || error == TORUS_ERR_NODE_FAILED || lost)
+    if (error == TORUS_ERR_RANK_FAILED || error == TORUS_ERR_NODE_FAILED)
         return shrink();
     call++;
     rest(10000 + draw(30000));

@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "core/membership/communicator_losses.h"
+#include "core/membership/departure.h"
 #include "core/membership/endings.h"
 #include "core/membership/later_losses.h"
 #include "core/membership/subgroup.h"
@@ -188,24 +189,164 @@ static void a_node_without_the_group_any_more_says_which_calls_completed(void **
     node_end();
 }
 
-/* Swarm seed 52811: a rank here could not create the group any more, as another member had died,
- * and the node behind this one in the tree was told to announce again for ever. */
-static void a_creation_that_is_refused_for_good_is_told_to_the_nodes_that_call(void **state)
+static void a_group_with_a_lost_rank_is_made_and_its_calls_fail(void **state)
 {
     (void)state;
     begin_broken(2);
     request(NUMBER, with_lost, 3);
-    assert_int_equal(node.reply.error, TD_ERR_INVALID);
-    assert_string_equal(node.text, "rank 1 of job job is lost: make the group without it");
+    assert_int_equal(node.reply.kind, TD_REPLY_JOINED);
+    const struct td_message *gone = node_sent_to(0, TD_MESSAGE_RANK_GONE);
+    assert_non_null(gone); /* the root of the group says so to all nodes */
+    assert_true(gone->instance == node.core->communicators->instance);
+    assert_int_equal(gone->u.rank_gone.rank, 1);
+    assert_true(gone->u.rank_gone.of_job);
+    assert_string_equal(gone->u.rank_gone.text, "rank 1 died");
+    node_end();
+
+    begin_broken(0);
+    request(NUMBER, with_lost, 3);
+    assert_int_equal(node.reply.kind, TD_REPLY_JOINED);
+    node_call(node.core->communicators, -1);
+    assert_int_equal(node.reply.error, TD_ERR_RANK_FAILED);
+    assert_string_equal(node.text, "rank 1 died");
+    node_end();
+}
+
+/* has_left is the word of a node that all its ranks have left the group. */
+static struct td_message has_left(uint64_t instance)
+{
+    struct td_message m = {.kind = TD_MESSAGE_RANK_LOST,
+                           .instance = instance,
+                           .group = TD_GROUP_MADE,
+                           .u.rank_lost = {.rank = UINT32_MAX,
+                                           .error = TD_ERR_RANK_FAILED,
+                                           .text = "rank 0 has left a group of job job"}};
+    return m;
+}
+
+/* asks returns this node's answer to a node that waits in a call of a group, or NULL. */
+static const struct td_message *asks(uint64_t instance, enum td_message_kind kind)
+{
+    struct td_message m = {.kind = kind, .instance = instance, .group = TD_GROUP_MADE};
     node_forget();
-    struct td_message m = before_creation(TD_MESSAGE_ARRIVE, NUMBER, with_lost, 3);
     node_message(0, &m);
-    assert_null(node_sent_to(0, TD_MESSAGE_ANNOUNCE_AGAIN));
-    const struct td_message *answer = node_sent_to(0, TD_MESSAGE_RANK_LOST);
-    assert_non_null(answer);
-    assert_int_equal(answer->u.rank_lost.error, TD_ERR_RANK_FAILED);
-    assert_string_equal(answer->u.rank_lost.text,
-                        "rank 1 of job job is lost, and node 2 (2) has not created the group");
+    return node_sent_to(0, TD_MESSAGE_RANK_LOST);
+}
+
+static void a_group_that_its_ranks_have_left_is_known_until_the_neighbours_have_left(void **state)
+{
+    (void)state;
+    begin_with(2, NULL);
+    uint64_t instance = make(NUMBER)->instance;
+    node_leave(node.core->communicators);
+    assert_null(td_communicator_find(node.core, instance, TD_GROUP_MADE));
+    const struct td_message *word = node_sent_to(0, TD_MESSAGE_RANK_LOST);
+    assert_non_null(word);
+    assert_int_equal(word->u.rank_lost.rank, UINT32_MAX);
+    assert_string_equal(word->u.rank_lost.text,
+                        "rank 2 has left a group of job job: process 107 on node 2 (2)");
+    static const enum td_message_kind kinds[] = {TD_MESSAGE_ARRIVE, TD_MESSAGE_REPORT,
+                                                 TD_MESSAGE_WAITING, TD_MESSAGE_APPEAL,
+                                                 TD_MESSAGE_RANK_GONE};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        const struct td_message *answer = asks(instance, kinds[i]);
+        assert_non_null(answer);
+        assert_int_equal(answer->u.rank_lost.error, TD_ERR_RANK_FAILED);
+        assert_non_null(strstr(answer->u.rank_lost.text, "has left a group of job job"));
+    }
+    node_forget();
+    struct td_message m = has_left(instance);
+    node_message(0, &m); /* it may have made the group after the word came */
+    assert_int_equal(node_count(TD_MESSAGE_RANK_LOST), 1);
+    assert_null(td_departure_find(node.core, instance));
+    node_forget();
+    node_message(0, &m);
+    assert_int_equal(node.sents, 0);
+    node_end();
+}
+
+static void a_neighbour_that_has_left_before_needs_no_answer(void **state)
+{
+    (void)state;
+    begin_with(2, NULL);
+    struct td_communicator *pair = make(NUMBER);
+    uint64_t instance = pair->instance;
+    struct td_message m = has_left(instance);
+    node_message(0, &m);
+    assert_true(td_communicator_broken(pair));
+    node_call(pair, -1);
+    assert_int_equal(node.reply.error, TD_ERR_RANK_FAILED);
+    assert_string_equal(node.text, "rank 0 has left a group of job job");
+    node_forget();
+    node_leave(pair);
+    assert_non_null(node_sent_to(0, TD_MESSAGE_RANK_LOST));
+    assert_null(td_departure_find(node.core, instance));
+    node_end();
+}
+
+static void a_rank_may_be_hundreds_of_groups_ahead(void **state)
+{
+    (void)state;
+    enum { AHEAD = 320 }; /* nothing acknowledges the words: the link keeps no more */
+    static uint64_t instance[AHEAD];
+    begin_with(2, NULL);
+    uint64_t used = td_arena_used(node.core->arena);
+    for (uint64_t i = 0; i < AHEAD; i++) {
+        instance[i] = make(NUMBER + i)->instance;
+        node_leave(node.core->communicators);
+        node_forget();
+    }
+    for (uint64_t i = 0; i < AHEAD; i++)
+        assert_non_null(asks(instance[i], TD_MESSAGE_ARRIVE));
+    for (uint64_t i = 0; i < AHEAD; i += 2) {
+        struct td_message m = has_left(instance[i]);
+        node_message(0, &m);
+        node_forget();
+    }
+    assert_null(td_departure_find(node.core, instance[0]));
+    assert_non_null(td_departure_find(node.core, instance[1]));
+    for (uint64_t i = 1; i < AHEAD; i += 2) {
+        struct td_message m = has_left(instance[i]);
+        node_message(0, &m);
+        node_forget();
+    }
+    assert_int_equal(td_arena_used(node.core->arena), used);
+    node_end();
+}
+
+static void departures_end_with_the_record_of_the_job(void **state)
+{
+    (void)state;
+    begin_with(2, NULL);
+    uint64_t instance = make(NUMBER)->instance;
+    node_leave(node.core->communicators);
+    assert_non_null(td_departure_find(node.core, instance));
+    node_leave(world);
+    struct td_message m = lost(world, 2, "rank 2 has left");
+    node_message(0, &m);
+    assert_null(node.core->communicators);
+    assert_null(td_departure_find(node.core, instance));
+    node_end();
+}
+
+/* All ranks of the root have died, and it never made the group. */
+static void a_group_whose_root_never_makes_it_breaks(void **state)
+{
+    (void)state;
+    begin_with(2, NULL);
+    struct td_communicator *pair = make(NUMBER);
+    node_call(pair, -1);
+    struct td_message again = about(pair, TD_MESSAGE_ANNOUNCE_AGAIN);
+    node_message(0, &again); /* not yet */
+    assert_int_equal(node.replies, 0);
+    struct td_message m = lost(world, 0, "rank 0 died");
+    node_message(0, &m);
+    assert_int_equal(node.replies, 0); /* the root may have released the call before */
+    node_message(3, &again);
+    assert_int_equal(node.replies, 0);
+    node_message(0, &again);
+    assert_int_equal(node.reply.error, TD_ERR_RANK_FAILED);
+    assert_string_equal(node.text, "all ranks on node 0 (0) have left or died");
     node_end();
 }
 
@@ -242,7 +383,7 @@ static void a_node_that_waits_asks_a_neighbour_that_may_not_have_made_the_group(
     node_message(2, &m);
     assert_int_equal(node.reply.error, TD_ERR_RANK_FAILED);
     assert_string_equal(node.text, "rank 2 died");
-    assert_true(td_bit(world->lost_rank, 2)); /* no group is made with it any more */
+    assert_true(td_bit(world->lost_rank, 2)); /* groups that are made later inherit it */
     wait(pair, 2 * TD_LOSS_AGAIN_NS);
     assert_int_equal(node_count(TD_MESSAGE_RANK_GONE), 0);
     node_end();
@@ -310,7 +451,12 @@ int main(void)
         cmocka_unit_test(an_appeal_that_came_before_the_group_was_made_goes_to_the_root),
         cmocka_unit_test(the_word_of_the_root_takes_the_place_of_an_appeal),
         cmocka_unit_test(a_node_without_the_group_any_more_says_which_calls_completed),
-        cmocka_unit_test(a_creation_that_is_refused_for_good_is_told_to_the_nodes_that_call),
+        cmocka_unit_test(a_group_with_a_lost_rank_is_made_and_its_calls_fail),
+        cmocka_unit_test(a_group_that_its_ranks_have_left_is_known_until_the_neighbours_have_left),
+        cmocka_unit_test(a_neighbour_that_has_left_before_needs_no_answer),
+        cmocka_unit_test(a_rank_may_be_hundreds_of_groups_ahead),
+        cmocka_unit_test(departures_end_with_the_record_of_the_job),
+        cmocka_unit_test(a_group_whose_root_never_makes_it_breaks),
         cmocka_unit_test(a_node_that_waits_asks_a_neighbour_that_may_not_have_made_the_group),
         cmocka_unit_test(all_ranks_of_a_node_may_be_gone),
         cmocka_unit_test(a_neighbour_that_has_made_the_group_is_not_asked),

@@ -42,9 +42,9 @@ def main():
     for seed in MENDED:
         again = swarm(tool, "--seeds", "1", "--from", str(seed), *skip)
         assert again.returncode == 0, again.stdout
-    twice = [json.loads(swarm(tool, "--seeds", "5", "--from", "70", "--json", *skip).stdout)
+    twice = [json.loads(swarm(tool, "--seeds", "5", "--from", "70", "--json", "--digest", *skip).stdout)
              for _ in range(2)]
-    for key in ("events", "virtual_seconds", "replies_good"):
+    for key in ("events", "virtual_seconds", "replies_good", "digest"):
         assert twice[0][key] == twice[1][key], f"{key} of the same seeds differ"
     for wrong in (["--seeds", "0"], ["--seeds", "x"], ["--seeds", "1", "--skip", "rain"], []):
         assert swarm(tool, *wrong).returncode == 2, wrong

@@ -222,7 +222,7 @@ class Group(Objects):
 
     def Isplit(self, color: Optional[int] = 0, key: int = 0) -> Request:
         """Split without waiting; the request's result is the group. Other ranks may not have it yet:
-        if this rank frees it first, they get an exception."""
+        if this rank frees it first, their calls in it get an exception."""
         return self._make(lib.torus_isplit, -1 if color is None else color, key)
 
     def Split(self, color: Optional[int] = 0, key: int = 0) -> Optional["Group"]:
@@ -231,12 +231,12 @@ class Group(Objects):
             raise ValueError(f"color {color} is negative: pass None for no group")
         group = self.Isplit(color, key).wait()
         if group is not None:
-            group.Barrier()  # else a rank that frees the group ends its creation on later ranks
+            group.Barrier()  # all ranks have it: none frees it before the others' first calls
         return group
 
     def Idup(self) -> Request:
         """Dup without waiting; the request's result is the group. Other ranks may not have it yet:
-        if this rank frees it first, they get an exception."""
+        if this rank frees it first, their calls in it get an exception."""
         return self._make(lib.torus_idup, wrap=self._twin)
 
     def Dup(self) -> "Group":

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "communicator_losses.h"
+#include "departure.h"
 #include "members.h"
 #include "registry.h"
 #include "core/recorder.h"
@@ -35,6 +36,7 @@ static void free_arrays(struct td_core *core, struct td_communicator *c)
     td_core_free(core, c->rank_node);
     td_core_free(core, c->rank_token);
     td_core_free(core, c->member);
+    td_core_free(core, c->departure);
 }
 
 /* build_tree builds the group and its tree. It returns false if memory runs out. */
@@ -194,7 +196,9 @@ struct td_communicator *td_communicator_create(struct td_core *core, uint64_t in
     c->uid = uid;
     c->number = ++core->groups->numbers;
     snprintf(c->name, sizeof c->name, "%s", name);
-    if (!find_place(core, c, rank_node, size) || !td_core_notices.group_made(c)) {
+    c->departure = parent ? td_arena_alloc(account->lasting, sizeof *c->departure) : NULL;
+    if ((parent && !c->departure) || !find_place(core, c, rank_node, size) ||
+        !td_core_notices.group_made(c)) {
         free_arrays(core, c);
         td_core_free(core, c);
         td_account_close(core, account);
@@ -281,6 +285,8 @@ static void destroy(struct td_core *core, struct td_communicator *c)
     *link = c->next;
     note_over(core, c);
     note_job(core, c, TD_NOTE_JOB_ENDED);
+    if (c->index == 0)
+        td_departure_end_job(core, c->instance);
     td_waits_close(core, c);
     for (uint32_t s = 0; s < c->group.slots; s++)
         if (s != c->slot)
@@ -306,6 +312,15 @@ struct td_communicator *td_communicator_find(struct td_core *core, uint64_t inst
     while (c && (c->instance != instance || c->index != index))
         c = c->next;
     return c;
+}
+
+bool td_communicator_all_lost(const struct td_communicator *c, uint32_t node)
+{
+    uint32_t slot = td_group_slot(&c->group, node), i = 0;
+    while (i < td_group_slot_ranks(&c->group, slot) &&
+           td_bit(c->lost_rank, td_group_rank(&c->group, slot, i)))
+        i++;
+    return td_bit(c->lost_slot, slot) || i == td_group_slot_ranks(&c->group, slot);
 }
 
 struct td_seat *td_communicator_seat(struct td_core *core, const struct td_client *client,
@@ -519,7 +534,9 @@ const char *td_communicator_gone_text(struct td_core *core, const struct td_comm
                               (unsigned long long)core->given_up_ns / 100000000 % 10, rank, c->name,
                               (unsigned long long)pid);
     return td_core_format(core,
-                          !died               ? "rank %u has left job %s: process %llu on %s"
+                          !died && c->index   ? "rank %u has left a group of job %s: process "
+                                                "%llu on %s"
+                          : !died             ? "rank %u has left job %s: process %llu on %s"
                           : seat->after_error ? "rank %u of job %s ended after its call had "
                                                 "failed: process %llu on %s"
                                               : "rank %u of job %s died: process %llu on %s",
@@ -711,6 +728,31 @@ void td_communicator_timers(struct td_core *core, struct td_communicator *c)
     td_core_alarm(core, c->resume_at);
 }
 
+/* may_go returns true if nothing here needs the record of a group. The record of a job waits for
+ * its root's word on the loss of its last rank here. That of a subgroup does not: its root may make
+ * the subgroup later, or never. */
+static bool may_go(const struct td_core *core, const struct td_communicator *c)
+{
+    bool told = td_communicator_rests(c) ||
+                (c->index == TD_GROUP_MADE && c->has_parent && !td_communicator_may_flood(core, c));
+    return !has_seats(c) && !c->recorded && told && !c->gone_due &&
+           !td_core_notices.group_needed(c);
+}
+
+/* go frees the record of a group. It returns false when the action list is full. */
+static bool go(struct td_core *core, struct td_communicator *c)
+{
+    if (!td_core_room(core))
+        return false;
+    if (c->index == TD_GROUP_MADE && !td_departure_begin(core, c)) {
+        c->resume_at = td_core_after(core, TD_LINK_PATIENCE_NS);
+        td_core_alarm(core, c->resume_at);
+    } else {
+        destroy(core, c);
+    }
+    return true;
+}
+
 static bool advance(struct td_core *core, struct td_task *task)
 {
     struct td_communicator *c = (struct td_communicator *)task;
@@ -736,8 +778,5 @@ static bool advance(struct td_core *core, struct td_task *task)
                              td_core_format(core, "all ranks on %s have left or died",
                                             td_core_node_name(core, core->node)));
     }
-    if (!has_seats(c) && !c->recorded && td_communicator_rests(c) && !c->gone_due &&
-        !td_core_notices.group_needed(c))
-        destroy(core, c);
-    return true;
+    return !may_go(core, c) || go(core, c);
 }

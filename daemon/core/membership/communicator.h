@@ -39,7 +39,12 @@ struct td_call_tree {
     uint32_t root, uses;
 };
 
-enum { TD_GROUP_MADE = 1, TD_GONE_MAX = 256, TD_STALLS_MAX = 2 * TD_GROUP_OPERATIONS_MAX };
+enum {
+    TD_GROUP_MADE = 1,
+    TD_GONE_MAX = 256,
+    TD_DEPARTURE_LISTS = 1024,
+    TD_STALLS_MAX = 2 * TD_GROUP_OPERATIONS_MAX
+};
 
 /* struct td_parting: what a node knows of the silence between the nodes of a group (parting.h). */
 struct td_parting {
@@ -71,7 +76,8 @@ struct td_gone {
 struct td_groups {
     uint32_t numbers; /* that local clients know, so far */
     uint32_t next_gone;
-    struct td_gone gone[TD_GONE_MAX]; /* a ring */
+    struct td_gone gone[TD_GONE_MAX];                   /* a ring */
+    struct td_departure *departure[TD_DEPARTURE_LISTS]; /* by a hash of the group (departure.h) */
 };
 
 struct td_communicator {
@@ -109,9 +115,10 @@ struct td_communicator {
     uint64_t *rank_token;
     uint32_t members_sent, members_from;
 
-    bool made_late;          /* operations had ended before the group was here (endings.h) */
-    bool has_segment;        /* local ranks may have a segment, which is not closed */
-    uint64_t first_sequence; /* of the oldest operation that may be on record */
+    struct td_departure *departure; /* of a subgroup: memory for the time after it (departure.h) */
+    bool made_late;                 /* operations had ended before the group was here (endings.h) */
+    bool has_segment;               /* local ranks may have a segment, which is not closed */
+    uint64_t first_sequence;        /* of the oldest operation that may be on record */
     struct td_operation *operation[TD_GROUP_OPERATIONS_MAX];
     uint32_t recorded;                              /* how many of them are not NULL */
     bool retired[TD_GROUP_OPERATIONS_MAX];          /* operations of the window that are over */
@@ -173,6 +180,9 @@ struct td_communicator *td_communicator_find(struct td_core *core, uint64_t inst
 /* td_communicator_seat returns the client's seat in the group that it calls `number`, or NULL. */
 struct td_seat *td_communicator_seat(struct td_core *core, const struct td_client *client,
                                      uint32_t number, struct td_communicator **communicator);
+/* td_communicator_all_lost returns true if a node, or all ranks of the group there, are lost to the
+ * group. */
+bool td_communicator_all_lost(const struct td_communicator *c, uint32_t node);
 /* td_communicator_broken returns true if no operation of the group can be released any more. */
 static inline bool td_communicator_broken(const struct td_communicator *c)
 {

@@ -7,6 +7,7 @@
 #include "core/net/goodbye.h"
 #include "core/net/silence.h"
 #include "core/net/session.h"
+#include "departure.h"
 #include "epoch.h"
 #include "registry.h"
 
@@ -386,11 +387,23 @@ static bool is_own_word(const struct td_communicator *c, uint32_t from, uint32_t
     return slot != UINT32_MAX && slot == of && (rank < c->group.size || rank == UINT32_MAX);
 }
 
+/* lose_all notes that all ranks of a node have left a group, and returns one of them. */
+static uint32_t lose_all(struct td_core *core, struct td_communicator *c, uint32_t node)
+{
+    uint32_t slot = td_group_slot(&c->group, node);
+    for (uint32_t i = 0; i < td_group_slot_ranks(&c->group, slot); i++)
+        td_core_notices.rank_lost(core, c, td_group_rank(&c->group, slot, i));
+    return td_group_rank(&c->group, slot, 0);
+}
+
 /* handle_rank_lost: the root's word comes from the parent. Another node may tell only that its own
  * ranks are lost; the root hears of it then, so that all nodes do. */
 static void handle_rank_lost(struct td_core *core, struct td_communicator *c, uint32_t from,
-                             const struct td_message_rank_lost *lost)
+                             const struct td_message_rank_lost *told)
 {
+    struct td_message_rank_lost copy = *told, *lost = &copy;
+    if (c->index == TD_GROUP_MADE && lost->rank == UINT32_MAX && lost->error == TD_ERR_RANK_FAILED)
+        lost->rank = lose_all(core, c, from);
     if (!c->has_parent || from != c->parent) {
         if (is_own_word(c, from, lost->rank) && !td_communicator_broken(c))
             td_communicator_tell_root(core, c, lost->rank, lost->error, lost->of_job, lost->text);
@@ -417,6 +430,8 @@ static void handle_rank_lost(struct td_core *core, struct td_communicator *c, ui
 void td_communicator_notice(struct td_core *core, uint32_t from, const struct td_message *m)
 {
     struct td_communicator *c = td_communicator_find(core, m->instance, m->group);
+    if (!c && td_departure_is_word(m))
+        td_departure_hear(core, from, m);
     if (!c || td_group_slot(&c->group, from) == UINT32_MAX)
         return; /* only the nodes of a group know */
     if (m->kind == TD_MESSAGE_RANK_LOST) {
@@ -434,6 +449,60 @@ void td_communicator_notice(struct td_core *core, uint32_t from, const struct td
     struct td_message_node_lost loss = m->u.node_lost;
     loss.is_proven = loss.is_proven || from == loss.node;
     node_lost(core, c, from, &loss);
+}
+
+void td_communicator_not_made(struct td_core *core, struct td_communicator *c, uint32_t from)
+{
+    if (c->index != TD_GROUP_MADE || !c->has_parent || from != c->parent ||
+        td_communicator_broken(c) || !td_communicator_all_lost(c, from))
+        return;
+    uint32_t rank = lose_all(core, c, from);
+    const char *text =
+        td_core_format(core, "all ranks on %s have left or died", td_core_node_name(core, from));
+    rank_lost(core, c, TD_COMMUNICATOR_LOSE_RANK,
+              &(struct loss){rank, TD_ERR_RANK_FAILED, false, true, text});
+}
+
+/* inherit_node breaks a new group since a node of its parent is lost for good. */
+static void inherit_node(struct td_core *core, struct td_communicator *c,
+                         const struct td_communicator *parent, uint32_t node)
+{
+    if (node == core->node)
+        leave_out(core, c);
+    else if (parent->state == TD_COMMUNICATOR_LOST_NODE && parent->lost == node)
+        node_lost(
+            core, c, UINT32_MAX,
+            &(struct td_message_node_lost){.node = node, .is_proven = true, .text = parent->text});
+    else
+        td_communicator_lose_node(core, c, node, true, "it was lost before the group was made");
+}
+
+/* inherit_rank tells the root of a new group that the job has lost a rank of it. */
+static void inherit_rank(struct td_core *core, struct td_communicator *c,
+                         const struct td_communicator *world, uint32_t rank)
+{
+    bool known = world->state == TD_COMMUNICATOR_LOST_RANK && world->lost == c->member[rank];
+    const char *text =
+        known ? td_core_format(core, "%s", world->text)
+              : td_core_format(core, "rank %u of job %s is lost", c->member[rank], c->name);
+    td_core_notices.rank_lost(core, c, rank);
+    if (!td_communicator_broken(c))
+        tell_root(core, c, &(struct loss){rank, TD_ERR_RANK_FAILED, true, false, text});
+}
+
+void td_communicator_inherit(struct td_core *core, struct td_communicator *c,
+                             const struct td_communicator *parent)
+{
+    const struct td_communicator *world = td_communicator_find(core, c->world, 0);
+    for (uint32_t s = 0; s < c->group.slots; s++)
+        if (td_bit(parent->lost_slot, td_group_slot(&parent->group, c->group.node[s])))
+            inherit_node(core, c, parent, c->group.node[s]);
+    for (uint32_t i = 0; world && i < c->group.size; i++) {
+        uint32_t slot = 0, local = 0;
+        td_group_locate(&world->group, c->member[i], &slot, &local);
+        if (td_bit(world->lost_rank, c->member[i]) && !td_bit(world->lost_slot, slot))
+            inherit_rank(core, c, world, i);
+    }
 }
 
 void td_communicator_appeal(struct td_core *core, struct td_communicator *c,

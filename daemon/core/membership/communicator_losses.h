@@ -53,6 +53,13 @@ void td_communicator_rank_gone(struct td_core *core, struct td_communicator *c, 
 /* td_communicator_tell_loss tells a child in the tree why the group is broken, again: it may have
  * made the group after the notice came to it. */
 void td_communicator_tell_loss(struct td_core *core, struct td_communicator *c, uint32_t child);
+/* td_communicator_inherit applies to a new group what its job has lost: ranks, and nodes of the
+ * group that it is made of. */
+void td_communicator_inherit(struct td_core *core, struct td_communicator *c,
+                             const struct td_communicator *parent);
+/* td_communicator_not_made: a parent in the tree says that the group is not there. If all its ranks
+ * are lost, it never will be, and the group breaks here. */
+void td_communicator_not_made(struct td_core *core, struct td_communicator *c, uint32_t from);
 /* td_communicator_stop ends every communicator since this daemon stops. No operation runs then. */
 void td_communicator_stop(struct td_core *core);
 /* td_communicator_tell_root tells the root of a group that a rank is lost (of_job: to the whole

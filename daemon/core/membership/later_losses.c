@@ -40,6 +40,23 @@ void td_later_losses_made(struct td_communicator *c, uint32_t from, enum td_mess
             c->makers |= (uint32_t)1 << i;
 }
 
+/* ask_child asks a child for a report on an operation that waits. If the child has left the group,
+ * it says so. */
+static void ask_child(struct td_core *core, const struct td_communicator *c, uint32_t node)
+{
+    const struct td_operation *waits = NULL;
+    struct td_message m = {.kind = TD_MESSAGE_WAITING,
+                           .instance = c->instance,
+                           .group = c->index,
+                           .sequence = c->first_sequence};
+    m.u.waiting.reply_requested = true;
+    while (m.sequence < c->first_sequence + TD_GROUP_OPERATIONS_MAX && !waits)
+        waits = c->operation[m.sequence++ % TD_GROUP_OPERATIONS_MAX];
+    m.sequence--;
+    if (waits && td_core_room(core) && td_session_has_room(core, node))
+        td_session_send(core, node, &m);
+}
+
 /* ask returns false if some of the questions have no room. */
 static bool ask(struct td_core *core, const struct td_communicator *c, uint32_t node)
 {
@@ -72,9 +89,12 @@ void td_later_losses_timers(struct td_core *core, struct td_communicator *c)
     const struct td_communicator *world = td_communicator_find(core, c->world, 0);
     bool asks = !world || td_communicator_broken(world); /* else the job's tree tells of losses */
     bool asked = false; /* a neighbour that missed a turn has it next time round */
-    for (uint32_t i = 0; asks && i < c->children; i++)
-        if (!(c->makers >> i & 1))
-            asked |= ask(core, c, c->child[i]);
+    for (uint32_t i = 0; i < c->children; i++) {
+        if (c->makers >> i & 1)
+            continue;
+        ask_child(core, c, c->child[i]);
+        asked |= asks && ask(core, c, c->child[i]);
+    }
     if (asks && c->has_parent && !(c->makers >> PARENT & 1))
         asked |= ask(core, c, c->parent);
     c->asked += asked ? ASKS_MAX : 0;
@@ -105,19 +125,20 @@ bool td_later_losses_answer(struct td_core *core, const struct td_communicator *
     return true;
 }
 
-/* own_rank returns the rank in a group of a rank of the job (UINT32_MAX: of any) that is on a node;
- * UINT32_MAX means none. */
-static uint32_t own_rank(const struct td_communicator *c, uint32_t node, uint32_t rank)
+/* lose_own notes that a rank of the job (UINT32_MAX: each rank) that is on a node is lost to a
+ * group. It returns its rank in the group, or UINT32_MAX: the group has no such rank. */
+static uint32_t lose_own(struct td_core *core, struct td_communicator *c, uint32_t node,
+                         uint32_t rank)
 {
-    uint32_t slot = td_group_slot(&c->group, node);
-    if (slot == UINT32_MAX)
-        return UINT32_MAX;
-    for (uint32_t i = 0; i < td_group_slot_ranks(&c->group, slot); i++) {
+    uint32_t slot = td_group_slot(&c->group, node), first = UINT32_MAX;
+    for (uint32_t i = 0; slot != UINT32_MAX && i < td_group_slot_ranks(&c->group, slot); i++) {
         uint32_t own = td_group_rank(&c->group, slot, i);
-        if (rank == UINT32_MAX || td_communicator_job_rank(c, own) == rank)
-            return own;
+        if (rank != UINT32_MAX && td_communicator_job_rank(c, own) != rank)
+            continue;
+        td_core_notices.rank_lost(core, c, own);
+        first = first == UINT32_MAX ? own : first;
     }
-    return UINT32_MAX;
+    return first;
 }
 
 void td_later_losses_hear(struct td_core *core, uint32_t from, const struct td_message *m)
@@ -127,15 +148,15 @@ void td_later_losses_hear(struct td_core *core, uint32_t from, const struct td_m
     if (m->group != 0 || lost->error != TD_ERR_RANK_FAILED ||
         (world && !td_communicator_broken(world)))
         return;
-    uint32_t rank = world ? own_rank(world, from, lost->rank) : UINT32_MAX;
-    if (rank != UINT32_MAX && lost->rank != UINT32_MAX)
-        td_core_notices.rank_lost(core, world, rank); /* no group is made with it any more */
+    if (world)
+        (void)lose_own(core, world, from, lost->rank); /* groups that are made later inherit it */
     for (struct td_communicator *c = core->communicators; c; c = c->next) {
         bool made = c->index == TD_GROUP_MADE && c->world == m->instance;
-        if (!made || td_communicator_broken(c) ||
-            (rank = own_rank(c, from, lost->rank)) == UINT32_MAX)
+        if (!made || td_communicator_broken(c))
             continue;
-        td_core_notices.rank_lost(core, c, rank);
+        uint32_t rank = lose_own(core, c, from, lost->rank);
+        if (rank == UINT32_MAX)
+            continue;
         td_communicator_tell_root(core, c, rank, lost->error, true, lost->text);
     }
 }

@@ -7,25 +7,11 @@
 #include "core/net/link.h"
 #include "core/net/session.h"
 #include "communicator_losses.h"
+#include "departure.h"
 #include "endings.h"
 #include "job.h"
 #include "parting.h"
 #include "waits.h"
-
-/* find_lost returns the rank in the job of a member that the job has lost, or UINT32_MAX. A member
- * that has only left the parent group is allowed: it may have made the new group before. */
-static uint32_t find_lost(struct td_core *core, const struct td_communicator *parent,
-                          const struct td_request *q)
-{
-    const struct td_communicator *world = td_communicator_find(core, parent->world, 0);
-    for (uint32_t i = 0; world && i < q->u.make.members; i++) {
-        uint32_t member = (uint32_t)q->u.make.member[i];
-        uint32_t rank = parent->member ? parent->member[member] : member;
-        if (td_bit(world->lost_rank, rank))
-            return rank;
-    }
-    return UINT32_MAX;
-}
 
 /* check_members returns NULL, or a sentence on the fault of the list. *own is the caller's rank in
  * the new group. */
@@ -69,10 +55,15 @@ static void inherit_seats(struct td_core *core, struct td_communicator *c,
         c->seat[i].pid = parent->seat[local].pid;
         if (c->seat[i].client)
             c->seat[i].client->groups++;
-        if (td_seat_occupied(&parent->seat[local]))
+        bool left = parent->seat[local].state == TD_SEAT_LEFT;
+        if (left || td_seat_occupied(&parent->seat[local]))
             td_seat_transition(&c->seat[i], TD_SEAT_INHERIT);
-        else if (!td_communicator_broken(c) && td_core_room(core))
-            td_communicator_seat_lost(core, c, &c->seat[i], true);
+        if (td_seat_occupied(&parent->seat[local]))
+            continue;
+        if (!td_communicator_broken(c) && td_core_room(core))
+            td_communicator_seat_lost(core, c, &c->seat[i], !left);
+        else if (left)
+            td_seat_transition(&c->seat[i], TD_SEAT_LEAVE);
         else if (!td_communicator_broken(c))
             td_seat_transition(&c->seat[i], TD_SEAT_ASSIGN);
         else
@@ -247,30 +238,6 @@ static bool is_refused(struct td_core *core, const struct td_client *client,
     return ending || error != TD_OK || late;
 }
 
-/* refuse_lost answers the creation of a group with a lost rank, and returns true. If the group is
- * not here yet, it never will be: nodes that wait for this one are told so when they call. */
-static bool refuse_lost(struct td_core *core, const struct td_client *client,
-                        const struct td_communicator *parent, const struct td_request *q,
-                        uint64_t instance)
-{
-    uint32_t rank = find_lost(core, parent, q);
-    if (rank == UINT32_MAX)
-        return false;
-    td_reply_error(core, client->id, q->id, TD_ERR_INVALID,
-                   td_core_format(core, "rank %u of job %s is lost: make the group without it",
-                                  rank, parent->name));
-    if (td_communicator_find(core, instance, TD_GROUP_MADE))
-        return true;
-    const char *text = td_core_format(core,
-                                      "rank %u of job %s is lost, and %s has not created the "
-                                      "group",
-                                      rank, parent->name, td_core_node_name(core, core->node));
-    td_communicator_note_gone(core, instance);
-    td_endings_note(core, instance, TD_ENDING_OF_CREATION, TD_ERR_RANK_FAILED, text);
-    td_endings_note(core, instance, TD_ENDING_NEVER_MADE, TD_ERR_RANK_FAILED, text);
-    return true;
-}
-
 void td_subgroup_make(struct td_core *core, struct td_client *client, const struct td_request *q)
 {
     struct td_communicator *parent = NULL, *c = NULL;
@@ -285,8 +252,6 @@ void td_subgroup_make(struct td_core *core, struct td_client *client, const stru
     uint64_t instance = td_hash_add(td_hash_add(TD_HASH_START, parent->instance), q->u.make.number);
     for (uint32_t i = 0; i < q->u.make.members; i++)
         instance = td_hash_add(instance, q->u.make.member[i]);
-    if (refuse_lost(core, client, parent, q, instance))
-        return;
     c = td_communicator_find(core, instance, TD_GROUP_MADE);
     if (!c && is_refused(core, client, q, instance))
         return;
@@ -295,11 +260,14 @@ void td_subgroup_make(struct td_core *core, struct td_client *client, const stru
         refuse_group(core, client, parent, q, instance, TD_ERR_BUSY, share);
         return;
     }
+    bool is_new = !c;
     if (!c && !(c = make(core, parent, instance, q->u.make.member, q->u.make.members))) {
         refuse_group(core, client, parent, q, instance, TD_ERR_NO_MEMORY,
                      td_account_no_memory(core, parent->account, "another group"));
         return;
     }
+    if (is_new)
+        td_communicator_inherit(core, c, parent);
     (void)td_communicator_joined(core, c, client->id, q->id, own);
 }
 
@@ -339,6 +307,9 @@ bool td_subgroup_make_survivors(struct td_core *core, struct td_communicator *pa
 static const char *why_over(struct td_core *core, const struct td_message *m)
 {
     const char *here = td_core_node_name(core, core->node), *death = NULL;
+    const struct td_departure *departure = td_departure_find(core, m->instance);
+    if (departure && departure->text)
+        return td_core_format(core, "%s", departure->text);
     if (m->group == TD_GROUP_MADE)
         return td_core_format(core, "all ranks on %s have left or died", here);
     death = td_waits_death(core, m->instance);
@@ -363,15 +334,11 @@ static struct td_message_rank_lost ending_of(struct td_core *core, const struct 
     if (over)
         return (struct td_message_rank_lost){
             .rank = UINT32_MAX, .error = TD_ERR_RANK_FAILED, .text = why_over(core, m)};
-    struct td_message_rank_lost lost = {.rank = UINT32_MAX, .error = TD_ERR_TIMEOUT};
-    if (m->kind == TD_MESSAGE_RANK_GONE)
-        lost = (struct td_message_rank_lost){.rank = m->u.rank_gone.rank,
-                                             .error = m->u.rank_gone.error,
-                                             .of_job = m->u.rank_gone.of_job,
-                                             .text = m->u.rank_gone.text};
-    else
-        lost.text = td_core_format(core, "no rank on %s created the group in time",
-                                   td_core_node_name(core, core->node));
+    struct td_message_rank_lost lost = {
+        .rank = UINT32_MAX,
+        .error = TD_ERR_TIMEOUT,
+        .text = td_core_format(core, "no rank on %s created the group in time",
+                               td_core_node_name(core, core->node))};
     td_endings_note(core, m->instance, TD_ENDING_OF_CREATION, lost.error, lost.text);
     td_endings_note(core, m->instance, TD_ENDING_NEVER_MADE, lost.error, lost.text);
     return lost;
@@ -401,16 +368,17 @@ void td_subgroup_unknown(struct td_core *core, uint32_t from, const struct td_me
     /* The membership of a job comes by the tree, before all messages that come that way. A flooded
      * block takes other links and may come first. */
     bool early = m->group == TD_GROUP_MADE || m->kind == TD_MESSAGE_FLOOD;
-    bool over = !early || td_communicator_is_gone(core, m->instance);
+    bool left = td_departure_find(core, m->instance) != NULL;
+    bool over = !early || left || td_communicator_is_gone(core, m->instance);
     bool ended = early && (refused(core, m->instance) != TD_OK ||
                            td_endings_find(core, m->instance, TD_ENDING_OF_CREATION));
-    bool cancels = m->kind == TD_MESSAGE_APPEAL && m->u.appeal.error == TD_ERR_CANCELLED;
+    bool cancels = m->kind == TD_MESSAGE_APPEAL && m->u.appeal.error != TD_ERR_TIMEOUT &&
+                   m->u.appeal.error != TD_ERR_RANK_FAILED;
     if (cancels && early && !over && !ended) { /* the root hears of it when the group is made */
-        td_endings_appeal(core, m->instance, m->sequence, TD_ERR_CANCELLED, m->u.appeal.text);
+        td_endings_appeal(core, m->instance, m->sequence, m->u.appeal.error, m->u.appeal.text);
         return;
     }
-    /* its sender has waited until a time limit, or knows that a rank is lost */
-    bool gone = m->kind == TD_MESSAGE_RANK_GONE, late = gone || m->kind == TD_MESSAGE_APPEAL;
+    bool late = m->kind == TD_MESSAGE_APPEAL; /* its sender has waited until a time limit */
     bool never = is_never_made(core, m->instance);
     if (m->kind == TD_MESSAGE_WAITING && m->u.waiting.reply_requested && (!over || never) &&
         core->settings.tuning.flood) {
@@ -432,8 +400,10 @@ void td_subgroup_unknown(struct td_core *core, uint32_t from, const struct td_me
         td_session_send(core, from, &answer);
         return;
     }
-    bool announces = asks || m->kind == TD_MESSAGE_ARRIVE || m->kind == TD_MESSAGE_FLOOD;
-    bool waits = m->kind == TD_MESSAGE_REPORT || (m->kind == TD_MESSAGE_WAITING && ended);
+    /* A rank that is lost to a group ends no creation of the group: the sender repeats a loss. */
+    bool announces = asks || m->kind == TD_MESSAGE_ARRIVE || m->kind == TD_MESSAGE_FLOOD ||
+                     m->kind == TD_MESSAGE_RANK_GONE;
+    bool waits = m->kind == TD_MESSAGE_REPORT || (m->kind == TD_MESSAGE_WAITING && (ended || left));
     if (!announces && !waits && !late)
         return; /* a job that is unknown here is over: its ranks here have gone */
     if (late && !over && core->settings.tuning.flood)

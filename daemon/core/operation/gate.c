@@ -433,6 +433,11 @@ void td_gate_message(struct td_core *core, struct td_communicator *c, uint32_t f
     }
     if (!may_send(c, c->operation[place], from, m->kind))
         return;
+    if (m->kind == TD_MESSAGE_ANNOUNCE_AGAIN) {
+        td_communicator_not_made(core, c, from);
+        if (!c->operation[place])
+            return;
+    }
     struct td_operation *o = td_operation_obtain(core, c, m->sequence);
     if (!o) {
         no_record(core, c, from, m);

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* departure: groups that all ranks of this node have left, while neighbours in the group's tree may
+ * still make them or call in them.
+ *
+ * The record of a group goes when no local rank needs it. The node then tells its tree neighbours
+ * that it has left the group, and keeps a departure for those that have not left. A neighbour may
+ * be any number of groups behind: it has not made the group, and ignores the word. When it makes
+ * the group and calls, it asks, and the departure answers. When it leaves, its own word ends the
+ * departure. No list of groups is bounded, and nothing is forgotten while it is needed.
+ *
+ * Facts of the job do the rest: a job that this node does not know is over here, so the departures
+ * of a job end with its record.
+ * Owns: the departures, whose memory is reserved with the groups. Pure: no I/O, clock, or globals.
+ */
+#ifndef TD_CORE_MEMBERSHIP_DEPARTURE_H
+#define TD_CORE_MEMBERSHIP_DEPARTURE_H
+
+#include "communicator.h"
+
+/* struct td_departure. Invariant: some neighbours have not left. */
+struct td_departure {
+    struct td_departure *next; /* with the same hash */
+    uint64_t instance;         /* of the group */
+    uint64_t world;
+    uint32_t neighbours; /* that have not left */
+    uint32_t node[TD_TREE_CHILDREN_MAX + 1];
+    char *text; /* why the group is over here; NULL: no memory */
+    struct td_account *account; /* has both */
+};
+
+/* td_departure_begin tells the tree neighbours of a group that this node has left it, before the
+ * group's record is freed. It returns false if the links or the step have no room. */
+bool td_departure_begin(struct td_core *core, struct td_communicator *c);
+/* td_departure_find returns the departure from a group, or NULL. */
+const struct td_departure *td_departure_find(const struct td_core *core, uint64_t instance);
+/* td_departure_hear handles a neighbour's word that it has left a group whose record is not here.
+ */
+void td_departure_hear(struct td_core *core, uint32_t from, const struct td_message *message);
+/* td_departure_end_job ends the departures from all groups of a job. */
+void td_departure_end_job(struct td_core *core, uint64_t world);
+/* td_departure_is_word returns true if a message is a node's word that it has left a group. */
+static inline bool td_departure_is_word(const struct td_message *m)
+{
+    return m->kind == TD_MESSAGE_RANK_LOST && m->group == TD_GROUP_MADE &&
+           m->u.rank_lost.rank == UINT32_MAX && m->u.rank_lost.error == TD_ERR_RANK_FAILED;
+}
+/* td_departure_word returns the word of this node about a group; `why` may be NULL. */
+struct td_message td_departure_word(struct td_core *core, uint64_t instance, const char *why);
+
+#endif
