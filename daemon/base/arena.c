@@ -45,7 +45,7 @@ struct td_arena {
 /* struct block: the memory of an arena and its parts. */
 struct block {
     struct td_arena arena;
-    size_t bytes;
+    size_t bytes, touched;      /* touched: the end of all pieces since td_arena_unused */
     struct piece *free, *later; /* later: freed, but not yet to be used again */
     struct td_refusals refusals;
     struct td_arena_lack lack; /* of the last allocation that failed */
@@ -172,10 +172,12 @@ OWN void *td_arena_alloc(struct td_arena *arena, size_t bytes)
     if (!p) {
         if (!limited && end < SIZE_MAX)
             limited = arena;
-        block->lack = (struct td_arena_lack){limited, needed};
+        block->lack = (struct td_arena_lack){limited, needed, limited ? limited->used : 0};
         return NULL;
     }
     p->u.owner = arena;
+    size_t to = (size_t)((unsigned char *)p - block->memory) + p->bytes;
+    block->touched = to > block->touched ? to : block->touched;
     for (struct td_arena *a = arena; a; a = a->whole)
         a->used += p->bytes;
     ASAN_UNPOISON_MEMORY_REGION(p + 1, bytes);
@@ -254,6 +256,27 @@ OWN void td_arena_settle(struct td_arena *arena)
 size_t td_arena_used(const struct td_arena *arena)
 {
     return arena->used;
+}
+
+size_t td_arena_touched(const struct td_arena *arena)
+{
+    return arena->block->touched;
+}
+
+OWN void td_arena_unused(struct td_arena *arena, size_t least, void (*give)(void *, size_t))
+{
+    struct block *block = arena->block;
+    for (struct piece *p = block->free; p; p = p->u.next) {
+        size_t from = (size_t)((unsigned char *)p - block->memory);
+        bool last = from + p->bytes >= block->touched;
+        size_t end = last ? block->touched : from + p->bytes;
+        if (end > from + sizeof *p + least)
+            give(p + 1, end - from - sizeof *p);
+        if (last) {
+            block->touched = from < block->touched ? from : block->touched;
+            return;
+        }
+    }
 }
 
 /* is_of returns true if memory of `owner` counts in `arena`. */

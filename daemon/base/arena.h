@@ -49,6 +49,12 @@ void td_arena_free_later(struct td_arena *arena, void *memory);
 void td_arena_settle(struct td_arena *arena);
 /* td_arena_refuse begins a simulated shortage, or ends it. */
 void td_arena_refuse(struct td_arena *arena, struct td_refusals refusals);
+/* td_arena_touched returns the end of the bytes of the block that pieces have had since
+ * td_arena_unused. That calls `give` for the bytes of each free piece of at least `least` bytes
+ * there: their content is of no use. */
+size_t td_arena_touched(const struct td_arena *arena);
+void td_arena_unused(struct td_arena *arena, size_t least,
+                     void (*give)(void *memory, size_t bytes));
 /* td_arena_piece_bytes returns what an allocation of `bytes` takes of the arena and its limits. */
 size_t td_arena_piece_bytes(size_t bytes);
 /* td_arena_lack tells of the last allocation that failed, of the arena and all its parts: the part
@@ -56,7 +62,7 @@ size_t td_arena_piece_bytes(size_t bytes);
  * has), and what it would have taken. */
 struct td_arena_lack {
     const struct td_arena *part;
-    size_t bytes;
+    size_t bytes, used; /* used: what the part had */
 };
 struct td_arena_lack td_arena_lack(const struct td_arena *arena);
 /* td_arena_used returns the bytes of all pieces that were allocated from the arena and its parts.

@@ -99,7 +99,7 @@ struct td_action {
         } transform;
         struct {
             uint64_t offset, bytes;
-            bool last; /* RETURN_SCRATCH: no more follows soon */
+            bool last; /* RETURN_SCRATCH: no more follows soon; other memory may go back, too */
         } scratch;     /* PREPARE_SCRATCH, RETURN_SCRATCH */
         struct {
             uint32_t buffer;

@@ -102,7 +102,7 @@ td_err td_core_create(struct td_core **out, const struct td_core_options *option
     core->settings.tuning.packet_bytes = core->settings.packet_bytes;
     core->node = options->node;
     core->random = options->seed;
-    core->alarm = core->links_expire_at = core->early_at = TD_TIME_NEVER;
+    core->alarm = core->links_expire_at = core->early_at = core->unused_at = TD_TIME_NEVER;
     core->work_last = &core->work;
     core->stop_task.advance = stop_advance;
     snprintf(core->last_words, sizeof core->last_words,
@@ -257,6 +257,12 @@ bool td_core_landing(struct td_core *core, uint32_t node, const struct td_packet
 bool td_core_needs(const struct td_core *core, uint64_t handle)
 {
     return td_engine_needs(core, handle);
+}
+
+void td_core_unused(struct td_core *core, void (*give)(void *memory, size_t bytes))
+{
+    enum { LEAST = 1 << 16 };
+    td_arena_unused(core->arena, LEAST, give);
 }
 
 bool td_core_has_user(const struct td_core *core, uint64_t uid)

@@ -99,6 +99,7 @@ struct td_core {
     uint32_t fault_next;
     td_time links_expire_at; /* when the first of the links that are down is given up */
     struct td_early *early;  /* [nodes] (net/early.h) */
+    td_time unused_at;       /* when memory that a user has left goes back to the system */
     td_time early_at;        /* when a missing message is asked for */
     struct td_task stop_task;
     struct td_shares_table queues; /* of the jobs whose messages wait for a link */

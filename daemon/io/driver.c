@@ -5,6 +5,7 @@
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -85,6 +86,14 @@ static void reload(struct driver *d, uint32_t client, uint64_t request)
     send_status(d);
 }
 
+/* give_back returns the whole pages of memory to the system. They read as zeros. */
+static void give_back(void *memory, size_t bytes)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), skipped = -(uintptr_t)memory & (page - 1);
+    if (bytes > skipped)
+        (void)madvise((uint8_t *)memory + skipped, (bytes - skipped) & ~(page - 1), MADV_DONTNEED);
+}
+
 static void execute(void *driver, const struct td_action *a)
 {
     struct driver *d = driver;
@@ -139,9 +148,12 @@ static void execute(void *driver, const struct td_action *a)
         td_regions_prepare_scratch(loop->regions, a->u.scratch.offset, a->u.scratch.bytes);
         return;
     case TD_ACTION_RETURN_SCRATCH:
-        td_regions_return_scratch(loop->regions, a->u.scratch.offset, a->u.scratch.bytes);
-        if (a->u.scratch.last)
+        if (a->u.scratch.bytes > 0)
+            td_regions_return_scratch(loop->regions, a->u.scratch.offset, a->u.scratch.bytes);
+        if (a->u.scratch.last) {
             malloc_trim(0); /* the pages of packets and of FFTW, which malloc keeps */
+            td_core_unused(loop->core, give_back);
+        }
         return;
     case TD_ACTION_RELEASE_BUFFER:
         td_peers_release_buffer(loop->peers, a->u.buffer.buffer);

@@ -116,12 +116,20 @@ bool td_account_init(struct td_core *core)
     return core->accounts->arena;
 }
 
+/* free_account frees an account. If much memory was its user's, the rest of the block is looked
+ * through later (td_scratch_timers). */
 static void free_account(struct td_core *core, struct td_account *a)
 {
+    enum { MUCH = 4 << 20, KEPT_NS = 1000000000 };
     td_arena_part_free(a->calls);
     td_arena_part_free(a->lasting);
     td_arena_part_free(a->arena);
     td_core_free(core, a);
+    if (td_arena_touched(core->arena) - td_arena_used(core->arena) < MUCH ||
+        core->unused_at != TD_TIME_NEVER)
+        return;
+    core->unused_at = core->now + 10 * (td_time)KEPT_NS;
+    td_core_alarm(core, core->unused_at);
 }
 
 /* make adds a new account and returns it, or NULL if memory runs out. The account itself is the
@@ -235,8 +243,8 @@ const char *td_account_no_memory(struct td_core *core, const struct td_account *
         "no memory on node %u for %s, which takes another %llu bytes: user %llu has %llu bytes%s, "
         "and one user may have %llu now: free groups or plans, or raise [limits] memory or share",
         core->node, what, (unsigned long long)lack.bytes, (unsigned long long)a->uid,
-        (unsigned long long)td_arena_used(lasts ? a->lasting : a->arena),
-        lasts ? " of groups, plans and jobs" : "", (unsigned long long)most);
+        (unsigned long long)lack.used, lasts ? " of groups, plans and jobs" : "",
+        (unsigned long long)most);
 }
 
 void td_account_add(struct td_core *core, struct td_account *a, enum td_holding holding,

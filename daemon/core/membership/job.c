@@ -327,8 +327,9 @@ static void seat_local(struct td_core *core, struct td_communicator *c)
 /* why_unmade returns the sentence for a join of a job that this node had no memory for. */
 static const char *why_unmade(struct td_core *core, const struct td_join *j)
 {
+    uint64_t arrays = j->size * (uint64_t)(2 * sizeof(uint32_t) + sizeof(uint64_t));
     const char *share = td_account_refuses(core, j->account, TD_HOLD_MEMORY,
-                                           j->size * (sizeof(uint32_t) + sizeof(uint64_t)));
+                                           2 * sizeof(struct td_communicator) + arrays);
     return share ? share : "the daemon has no memory left for the job: raise [limits] memory";
 }
 

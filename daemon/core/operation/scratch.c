@@ -62,9 +62,20 @@ static bool return_unused(struct td_core *core, struct td_scratch *s)
     return s->kept_to > used;
 }
 
+/* return_memory has the driver return memory of the core that users have left, without scratch. */
+static void return_memory(struct td_core *core)
+{
+    if (core->now >= core->unused_at && td_core_room(core)) {
+        core->unused_at = TD_TIME_NEVER;
+        td_core_act(core, TD_ACTION_RETURN_SCRATCH)->u.scratch.last = true;
+    }
+    td_core_alarm(core, core->unused_at);
+}
+
 void td_scratch_timers(struct td_core *core)
 {
     struct td_scratch *s = &core->operations->scratch;
+    return_memory(core);
     if (core->now >= s->look_at && td_core_room(core)) {
         bool more = return_unused(core, s);
         s->used_to = more ? s->used_to : 0;
