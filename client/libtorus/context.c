@@ -4,10 +4,12 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "lock.h"
+#include "system/limits.h"
 
 /* The public numbers are the numbers on the wire. */
 #define SAME(a, b) _Static_assert((int)(a) == (int)(b), "torus.h and the daemon agree")
@@ -82,6 +84,9 @@ char *tl_error_text(const torus_context *c)
     return c->lock ? tl_lock_text() : (char *)(uintptr_t)c->error;
 }
 
+/* Sentences of this process that has no memory begin so; those of the daemon are its own. */
+static const char own_memory[] = "no memory for ";
+
 int tl_fail(torus_context *c, int error, const char *format, ...)
 {
     int saved = errno;
@@ -90,6 +95,8 @@ int tl_fail(torus_context *c, int error, const char *format, ...)
     char *text = tl_error_text(c);
     vsnprintf(text, TD_TEXT_MAX, format, arguments);
     va_end(arguments);
+    if (error == TORUS_ERR_NO_MEMORY && strncmp(text, own_memory, sizeof own_memory - 1) == 0)
+        snprintf(text, TD_TEXT_MAX, "%s", td_limit_no_memory(text + sizeof own_memory - 1));
     if (c->log)
         c->log(error, text, c->log_user);
     errno = saved;

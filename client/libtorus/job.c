@@ -83,6 +83,7 @@ static const int64_t JOIN_LATE_NS = 20 * (int64_t)1000000000;
 static int join_reply(torus_request *r, const struct td_reply *reply, bool *again)
 {
     torus_context *c = r->context;
+    int error = TORUS_OK;
     (void)again;
     if (reply->kind != TD_REPLY_JOINED)
         return tl_fail(c, TORUS_ERR_PROTOCOL, "torusd sent an unexpected reply to a join");
@@ -97,8 +98,8 @@ static int join_reply(torus_request *r, const struct td_reply *reply, bool *agai
     tl_group_link(g, reply->u.joined.group);
     if (reply->u.joined.has_letters)
         tl_letters_adopt(c);
-    else
-        tl_segment_adopt(g);
+    else if ((error = tl_segment_adopt(g, reply)) != TORUS_OK)
+        return error;
     *r->new_group_out = g;
     return TORUS_OK;
 }

@@ -10,6 +10,8 @@
 
 #include "socket.h"
 #include "lock.h"
+#include "system/limits.h"
+#include "system/memory_file.h"
 
 enum {
     ALIGNMENT = 64,
@@ -34,43 +36,35 @@ struct tl_region {
     struct tl_block *blocks;
 };
 
-/* make_file returns a sealed memfd of `bytes` with all its pages present; -1 on an error. */
+/* make_file returns a sealed memfd of `bytes` with all its pages present; -1 on an error. The
+ * daemon must never fault on a missing page, and adds F_SEAL_FUTURE_WRITE when both sides have
+ * mapped the file. */
 static int make_file(torus_context *c, size_t bytes)
 {
-    /* check first: populating more pages than the machine has would start the OOM killer */
-    uint64_t most = c->region_bytes_max,
-             has = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-    if (bytes > most || c->region_bytes > most - bytes || bytes > has) {
+    char why[TD_LIMIT_TEXT];
+    bool cgroup = false;
+    /* check first: populating more pages than there are would start the OOM killer */
+    uint64_t most = c->region_bytes_max, has = td_limit_memory_bytes(&cgroup);
+    if (bytes > most || c->region_bytes > most - bytes || c->region_bytes + bytes > has) {
         tl_fail(c, TORUS_ERR_NO_MEMORY,
                 "cannot allocate %zu bytes of shared memory: this process has %llu bytes, [limits] "
-                "region allows its user %llu, and the machine has %llu: raise the limit, or free "
-                "memory with torus_free",
+                "region allows its user %llu, and the %s %llu: raise the limit, or free memory "
+                "with torus_free",
                 bytes, (unsigned long long)c->region_bytes, (unsigned long long)most,
-                (unsigned long long)has);
+                cgroup ? "memory cgroup allows" : "machine has", (unsigned long long)has);
         return -1;
     }
-    int fd = memfd_create("torus", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    int error = fd < 0 ? errno : 0;
-    /* populate before sealing: the daemon must never fault on a missing page */
-    if (!error && ftruncate(fd, (off_t)bytes) != 0)
-        error = errno;
-    if (!error && fallocate(fd, 0, 0, (off_t)bytes) != 0)
-        error = errno;
-    /* the daemon adds F_SEAL_FUTURE_WRITE when both sides have mapped the file */
-    if (!error && fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0)
-        error = errno;
-    if (!error)
-        return fd;
-    if (fd >= 0)
-        close(fd);
-    tl_fail(c, TORUS_ERR_NO_MEMORY, "cannot allocate %zu bytes of shared memory: %s", bytes,
-            strerror(error));
-    return -1;
+    int fd = td_memory_file("torus", bytes, true, F_SEAL_SHRINK | F_SEAL_GROW, why, sizeof why);
+    if (fd < 0)
+        tl_fail(c, TORUS_ERR_NO_MEMORY, "cannot allocate %zu bytes of shared memory: %s", bytes,
+                why);
+    return fd;
 }
 
 /* add_region maps a new region here and in the daemon; NULL with the sentence recorded. */
 static struct tl_region *add_region(torus_context *c, size_t bytes)
 {
+    char why[TD_LIMIT_TEXT];
     struct tl_region *r = calloc(1, sizeof *r);
     struct tl_block *b = calloc(1, sizeof *b);
     int fd = r && b ? make_file(c, bytes) : -1;
@@ -83,7 +77,8 @@ static struct tl_region *add_region(torus_context *c, size_t bytes)
         q.u.region.bytes = bytes;
         error = tl_call(c, &q, fd, -1, &reply);
     } else if (fd >= 0) {
-        tl_fail(c, error, "cannot map %zu bytes of shared memory: %s", bytes, strerror(errno));
+        tl_fail(c, error, "cannot map %zu bytes of shared memory: %s", bytes,
+                td_limit_why(errno, why, sizeof why));
     } else if (!r || !b) {
         tl_fail(c, error, "no memory for the records of shared memory");
     }

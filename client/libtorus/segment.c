@@ -22,6 +22,7 @@
 #include "rounds.h"
 #include "segment/meeting.h"
 #include "segment/waits.h"
+#include "system/limits.h"
 
 enum {
     PATIENCE_NS = 20000000, /* then a call goes by request: the daemon names the missing ranks */
@@ -104,14 +105,26 @@ static void destroy(struct tl_attachment *a)
     free(s);
 }
 
-void tl_segment_adopt(torus_group *g)
+int tl_segment_adopt(torus_group *g, const struct td_reply *reply)
 {
+    torus_context *c = g->context;
+    char why[TD_LIMIT_TEXT];
     int saved = errno;
-    if (g->context->passed >= 0 && (g->segment = map(g->context->passed, g->size))) {
+    if (reply->u.joined.has_segment && c->passed < 0) { /* the kernel found no number for it */
+        int rank = (int)g->rank;
+        g->freed = true;
+        tl_group_release(g);
+        return tl_fail(c, TORUS_ERR_SYSTEM,
+                       "rank %d left the new group at once, because it cannot take the memory that "
+                       "the ranks of this node share: %s",
+                       rank, td_limit_why(EMFILE, why, sizeof why));
+    }
+    if (c->passed >= 0 && (g->segment = map(c->passed, g->size))) {
         g->segment->attachment.destroy = destroy;
         tl_group_attach(g, &g->segment->attachment);
     }
     errno = saved;
+    return TORUS_OK;
 }
 
 /* ---- which calls ---- */

@@ -17,8 +17,10 @@ struct tl_own;
 struct tl_segment;
 
 /* tl_segment_adopt gives a group the segment that came with the reply to its creation, if one came:
- * c->passed. Without it the calls of this rank go by request. */
-void tl_segment_adopt(torus_group *g);
+ * c->passed. If it cannot be mapped, the calls of this rank go by request. If this process has no
+ * descriptor left for it, tl_segment_adopt leaves and frees the group, and returns
+ * TORUS_ERR_SYSTEM: each call of the group would wait for this rank's request. */
+int tl_segment_adopt(torus_group *g, const struct td_reply *reply);
 
 /* tl_segment_await waits until no other thread makes a call of the group in its segment: calls are
  * numbered in the order in which they begin. */

@@ -14,6 +14,7 @@
 #include "letters.h"
 #include "lock.h"
 #include "patience.h"
+#include "system/standard.h"
 #include "wire/client.h"
 
 enum { MINOR_AT = 5 };    /* the byte of a datagram that has the minor version */
@@ -74,6 +75,7 @@ static int read_datagram(torus_context *c, bool waits, size_t *size)
     drop_passed(c);
     if (rights && rights->cmsg_level == SOL_SOCKET && rights->cmsg_type == SCM_RIGHTS)
         memcpy(&c->passed, CMSG_DATA(rights), sizeof c->passed);
+    c->passed = td_standard_avoid(c->passed);
     errno = saved;
     if (got < 0 && error == EAGAIN)
         return TORUS_PENDING;

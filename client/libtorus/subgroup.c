@@ -42,6 +42,7 @@ torus_group *tl_subgroup_new(const torus_group *from, const uint64_t *ranks, uin
 int tl_subgroup_reply(torus_request *r, const struct td_reply *reply, bool *again)
 {
     torus_group *g = r->new_group;
+    int error = TORUS_OK;
     (void)again;
     if (reply->kind != TD_REPLY_JOINED || reply->u.joined.size != g->size ||
         reply->u.joined.rank != g->rank)
@@ -51,8 +52,8 @@ int tl_subgroup_reply(torus_request *r, const struct td_reply *reply, bool *agai
     tl_group_link(g, reply->u.joined.group);
     if (reply->u.joined.has_letters)
         tl_letters_adopt(r->context);
-    else
-        tl_segment_adopt(g);
+    else if ((error = tl_segment_adopt(g, reply)) != TORUS_OK)
+        return error;
     *r->new_group_out = g;
     return TORUS_OK;
 }
