@@ -56,7 +56,7 @@ static uint64_t limit_of(const struct td_core *core, enum td_holding holding)
     return 0;
 }
 
-static bool is_privileged(const struct td_core *core, const struct td_account *a)
+bool td_account_is_privileged(const struct td_core *core, const struct td_account *a)
 {
     return a->uid == 0 || a->uid == core->options.uid;
 }
@@ -66,14 +66,14 @@ static uint64_t allowance(const struct td_core *core, const struct td_account *a
 {
     uint64_t others = core->accounts->held[holding] - a->held[holding];
     return td_allowance(limit_of(core, holding), others, core->settings.share_percent,
-                        is_privileged(core, a));
+                        td_account_is_privileged(core, a));
 }
 
 uint64_t td_account_most(const struct td_core *core, const struct td_account *a,
                          enum td_holding holding)
 {
     return td_allowance(limit_of(core, holding), 0, core->settings.share_percent,
-                        is_privileged(core, a));
+                        td_account_is_privileged(core, a));
 }
 
 bool td_account_may(const struct td_core *core, const struct td_account *a, enum td_holding holding,
@@ -100,7 +100,7 @@ const char *td_account_refuses(struct td_core *core, const struct td_account *a,
     uint64_t limit = limit_of(core, holding), all = core->accounts->held[holding];
     if (td_account_may(core, a, holding, more))
         return NULL;
-    if (is_privileged(core, a) || all >= limit)
+    if (td_account_is_privileged(core, a) || all >= limit)
         return td_core_format(core, "node %u has %llu %s, the maximum: raise [limits] %s",
                               core->node, (unsigned long long)all, names[holding].things,
                               names[holding].key);
