@@ -5,6 +5,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "system/standard.h"
+#include "system/written.h"
 #include "torusctl.h"
 
 /* in the order of the help */
@@ -188,7 +190,7 @@ static bool is_help(const char *argument)
     return strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0;
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     if (argc < 2) {
         overview(stderr);
@@ -224,4 +226,10 @@ int main(int argc, char **argv)
         }
     }
     return c->run(argc - 1, argv + 1);
+}
+
+int main(int argc, char **argv)
+{
+    td_standard_start();
+    return td_written_end("torusctl", run(argc, argv));
 }
