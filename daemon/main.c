@@ -17,6 +17,8 @@
 #include "io/config/config_facts.h"
 #include "io/config/config_files.h"
 #include "io/driver.h"
+#include "system/standard.h"
+#include "system/written.h"
 
 #define SERVICE_USER "torusd" /* of the units */
 
@@ -130,7 +132,7 @@ static void print_wrong(const struct td_config *config, const char *file, char *
     td_config_unreadable(config, file, print_unreadable, text);
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     static const struct option options[] = {{"config", required_argument, NULL, 'c'},
                                             {"check-config", no_argument, NULL, 'k'},
@@ -199,8 +201,19 @@ int main(int argc, char **argv)
         keep_pages();
         if (!td_config_congestion(&config, text, sizeof text))
             td_log(TD_LOG_WARNING, "%s: %s", file, text);
-        code = td_driver_run(&config, watch_fd);
+        if (!td_config_memory(&config, text, sizeof text))
+            td_log(TD_LOG_WARNING, "%s", text);
+        bool suffices = td_config_limits(&config, text, sizeof text);
+        if (!suffices)
+            td_log(TD_LOG_ERROR, "%s", text);
+        code = suffices ? td_driver_run(&config, watch_fd) : 1;
     }
     td_config_free(&config);
     return code;
+}
+
+int main(int argc, char **argv)
+{
+    td_standard_start();
+    return td_written_end("torusd", run(argc, argv));
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include "base/text.h"
 #include "base/variables.h"
 #include "lock.h"
+#include "system/limits.h"
 
 /* The public numbers are the numbers on the wire. */
 #define SAME(a, b) _Static_assert((int)(a) == (int)(b), "torus.h and the daemon agree")
@@ -85,6 +87,9 @@ char *tl_error_text(const torus_context *c)
     return c->lock ? tl_lock_text() : (char *)(uintptr_t)c->error;
 }
 
+/* Sentences of this process that has no memory begin so; those of the daemon are its own. */
+static const char own_memory[] = "no memory for ";
+
 int tl_fail(torus_context *c, int error, const char *format, ...)
 {
     int saved = errno;
@@ -93,7 +98,10 @@ int tl_fail(torus_context *c, int error, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(sentence, sizeof sentence, format, arguments);
     va_end(arguments);
-    td_text_show(sentence, text, TD_TEXT_MAX);
+    if (error == TORUS_ERR_NO_MEMORY && strncmp(sentence, own_memory, sizeof own_memory - 1) == 0)
+        snprintf(text, TD_TEXT_MAX, "%s", td_limit_no_memory(sentence + sizeof own_memory - 1));
+    else
+        td_text_show(sentence, text, TD_TEXT_MAX);
     if (c->log)
         c->log(error, text, c->log_user);
     errno = saved;

@@ -13,6 +13,7 @@
 
 #include "base/limits.h"
 #include "deadline.h"
+#include "system/standard.h"
 
 struct tl_lock {
     pthread_mutex_t mutex;
@@ -47,7 +48,7 @@ struct tl_lock *tl_lock_new(void)
     if (!l)
         return NULL;
     l->pid = getpid();
-    l->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    l->event = td_standard_avoid(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (l->event < 0 || pthread_condattr_init(&clock) != 0) {
         close_event(l);
         free(l);

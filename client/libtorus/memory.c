@@ -10,6 +10,8 @@
 
 #include "socket.h"
 #include "lock.h"
+#include "system/limits.h"
+#include "system/memory_file.h"
 
 enum {
     ALIGNMENT = 64,
@@ -35,39 +37,27 @@ struct tl_region {
 };
 
 /* make_file writes the descriptor of a sealed memfd of `bytes` with all its pages present; -1 on an
- * error. */
+ * error. The daemon must never fault on a missing page, and adds F_SEAL_FUTURE_WRITE when both
+ * sides have mapped the file. */
 static int make_file(torus_context *c, size_t bytes, int *file)
 {
-    /* check first: populating more pages than the machine has would start the OOM killer */
-    uint64_t most = c->region_bytes_max,
-             has = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    char why[TD_LIMIT_TEXT];
+    bool cgroup = false;
     *file = -1;
-    if (bytes > most || c->region_bytes > most - bytes || bytes > has)
+    /* check first: populating more pages than there are would start the OOM killer */
+    uint64_t most = c->region_bytes_max, has = td_limit_memory_bytes(&cgroup);
+    if (bytes > most || c->region_bytes > most - bytes || c->region_bytes + bytes > has)
         return tl_fail(
             c, TORUS_ERR_NO_MEMORY,
             "cannot allocate %zu bytes of shared memory: this process has %llu bytes, [limits] "
-            "region allows its user %llu, and the machine has %llu: raise the limit, or free "
-            "memory with torus_free",
+            "region allows its user %llu, and the %s %llu: raise the limit, or free memory with "
+            "torus_free",
             bytes, (unsigned long long)c->region_bytes, (unsigned long long)most,
-            (unsigned long long)has);
-    int fd = memfd_create("torus", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    int error = fd < 0 ? errno : 0;
-    /* populate before sealing: the daemon must never fault on a missing page */
-    if (!error && ftruncate(fd, (off_t)bytes) != 0)
-        error = errno;
-    if (!error && fallocate(fd, 0, 0, (off_t)bytes) != 0)
-        error = errno;
-    /* the daemon adds F_SEAL_FUTURE_WRITE when both sides have mapped the file */
-    if (!error && fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0)
-        error = errno;
-    if (!error) {
-        *file = fd;
-        return TORUS_OK;
-    }
-    if (fd >= 0)
-        close(fd);
-    return tl_fail(c, TORUS_ERR_NO_MEMORY, "cannot allocate %zu bytes of shared memory: %s", bytes,
-                   strerror(error));
+            cgroup ? "memory cgroup allows" : "machine has", (unsigned long long)has);
+    *file = td_memory_file("torus", bytes, true, F_SEAL_SHRINK | F_SEAL_GROW, why, sizeof why);
+    return *file >= 0 ? TORUS_OK
+                      : tl_fail(c, TORUS_ERR_NO_MEMORY,
+                                "cannot allocate %zu bytes of shared memory: %s", bytes, why);
 }
 
 static const char NO_RECORDS[] = "no memory for the records of shared memory";
@@ -75,6 +65,7 @@ static const char NO_RECORDS[] = "no memory for the records of shared memory";
 /* add_region maps a new region here and in the daemon. */
 static int add_region(torus_context *c, size_t bytes, bool copies)
 {
+    char why[TD_LIMIT_TEXT];
     struct tl_region *r = calloc(1, sizeof *r);
     struct tl_block *b = calloc(1, sizeof *b);
     void *base = MAP_FAILED;
@@ -84,7 +75,7 @@ static int add_region(torus_context *c, size_t bytes, bool copies)
         base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (error == TORUS_OK && base == MAP_FAILED)
         error = tl_fail(c, TORUS_ERR_NO_MEMORY, "cannot map %zu bytes of shared memory: %s", bytes,
-                        strerror(errno));
+                        td_limit_why(errno, why, sizeof why));
     if (error == TORUS_OK) {
         struct td_reply reply;
         struct td_request q = {.kind = TD_REQUEST_REGION};

@@ -19,6 +19,8 @@
 #include "request.h"
 #include "socket.h"
 #include "lock.h"
+#include "system/limits.h"
+#include "system/standard.h"
 #include "type.h"
 
 /* ---- opening ---- */
@@ -57,7 +59,7 @@ static int connect_to(const char *path, int64_t timeout_ns)
         return -1;
     }
     strcpy(address.sun_path, path);
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    int fd = td_standard_avoid(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
     /* the kernel's queue of a daemon that accepts no connections may be full */
     struct timeval most = {.tv_sec = timeout_ns / 1000000000,
                            .tv_usec = timeout_ns % 1000000000 / 1000};
@@ -74,31 +76,51 @@ static int connect_to(const char *path, int64_t timeout_ns)
     return -1;
 }
 
-static int find_daemon(torus_context *c, const struct torus_open_options *options)
+/* unreachable records why no connection came about: the sentence names all paths, the error is that
+ * of the cause that this process or its user can remove. */
+static int unreachable(torus_context *c, const char *tried, int cause)
 {
-    char path[PATHS][256], tried[600] = "";
-    int count = candidates(options, path);
-    bool forbidden = false;
-    for (int i = 0; i < count && c->fd < 0; i++) {
-        c->fd = connect_to(path[i], timeout_of(options));
-        size_t length = strlen(tried);
-        forbidden |= c->fd < 0 && errno == EACCES;
-        if (c->fd < 0)
-            snprintf(tried + length, sizeof tried - length, "%s%s (%s)", i ? ", " : "", path[i],
-                     strerror(errno));
-    }
-    if (c->fd >= 0)
-        return TORUS_OK;
-    if (forbidden)
+    switch (cause) {
+    case EACCES:
         return tl_fail(c, TORUS_ERR_PERMISSION,
                        "this user may not connect to torusd at %s. Have the user added to the "
                        "group of the socket and its directory (ls -l), and log in again",
                        tried);
-    return tl_fail(
-        c, TORUS_ERR_NO_DAEMON,
-        "cannot connect to torusd at %s. Start one with `systemctl start torusd` or `torusd "
-        "--config FILE`, or run the program under `torusctl emulate 3x3 -- COMMAND`",
-        tried);
+    case ENAMETOOLONG:
+        return tl_fail(c, TORUS_ERR_INVALID,
+                       "the path of a socket has at most %zu characters: cannot connect to torusd "
+                       "at %s. Set TORUS_SOCKET or the option `socket` to a shorter path, such as "
+                       "that of a symbolic link",
+                       sizeof((struct sockaddr_un *)NULL)->sun_path - 1, tried);
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM:
+    case ENOBUFS:
+        return tl_fail(c, TORUS_ERR_SYSTEM, "cannot open a connection to torusd at %s", tried);
+    default:
+        return tl_fail(
+            c, TORUS_ERR_NO_DAEMON,
+            "cannot connect to torusd at %s. Start one with `systemctl start torusd` or `torusd "
+            "--config FILE`, or run the program under `torusctl emulate 3x3 -- COMMAND`",
+            tried);
+    }
+}
+
+static int find_daemon(torus_context *c, const struct torus_open_options *options)
+{
+    char path[PATHS][256], tried[TD_TEXT_MAX] = "", why[TD_LIMIT_TEXT];
+    int count = candidates(options, path), cause = 0;
+    for (int i = 0; i < count && c->fd < 0; i++) {
+        c->fd = connect_to(path[i], timeout_of(options));
+        size_t length = strlen(tried);
+        if (c->fd >= 0)
+            continue;
+        if (cause != EACCES)
+            cause = errno;
+        snprintf(tried + length, sizeof tried - length, "%s%s (%s)", i ? ", " : "", path[i],
+                 td_limit_why(errno, why, sizeof why));
+    }
+    return c->fd >= 0 ? TORUS_OK : unreachable(c, tried, cause);
 }
 
 static bool watch_fd(torus_context *c, int fd)
@@ -143,6 +165,7 @@ static const struct tl_upcalls upcalls = {
 
 int torus_open(torus_context **context, const struct torus_open_options *options)
 {
+    char why[TD_LIMIT_TEXT];
     int saved = errno;
     if (!context)
         return TORUS_ERR_INVALID;
@@ -157,8 +180,8 @@ int torus_open(torus_context **context, const struct torus_open_options *options
     c->requests_last = &c->requests;
     c->finished_last = &c->finished;
     c->kept_last = &c->kept;
-    c->epoll = epoll_create1(EPOLL_CLOEXEC);
-    c->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    c->epoll = td_standard_avoid(epoll_create1(EPOLL_CLOEXEC));
+    c->event = td_standard_avoid(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     int error =
         options && options->size != sizeof *options
             ? tl_fail(c, TORUS_ERR_INVALID,
@@ -166,12 +189,14 @@ int torus_open(torus_context **context, const struct torus_open_options *options
                       options->size, sizeof *options)
             : find_daemon(c, options);
     if (error == TORUS_OK && options && options->threads && !(c->lock = tl_lock_new()))
-        error = tl_fail(c, TORUS_ERR_NO_MEMORY, "no memory for the lock of the context");
+        error = tl_fail(c, TORUS_ERR_SYSTEM, "cannot make the lock of the context: %s",
+                        td_limit_why(errno, why, sizeof why));
     c->staging_bytes = 1 << 20;
     if (error == TORUS_OK && options && options->staging_bytes)
         c->staging_bytes = options->staging_bytes;
     if (error == TORUS_OK && (!watch_fd(c, c->fd) || !watch_fd(c, c->event)))
-        error = tl_fail(c, TORUS_ERR_SYSTEM, "cannot watch the connection: %s", strerror(errno));
+        error = tl_fail(c, TORUS_ERR_SYSTEM, "cannot watch the connection: %s",
+                        td_limit_why(errno, why, sizeof why));
     if (error == TORUS_OK)
         error = handshake(c, timeout_of(options));
     errno = saved;

@@ -22,6 +22,7 @@
 #include "rounds.h"
 #include "segment/meeting.h"
 #include "segment/waits.h"
+#include "system/limits.h"
 
 enum {
     PATIENCE_NS = 20000000, /* then a call goes by request: the daemon names the missing ranks */

@@ -14,6 +14,7 @@
 #include "letters.h"
 #include "lock.h"
 #include "patience.h"
+#include "system/standard.h"
 #include "wire/client.h"
 
 enum { MINOR_AT = 5 };    /* the byte of a datagram that has the minor version */
@@ -64,7 +65,7 @@ static void take_passed(torus_context *c, struct msghdr *message)
         int fd = -1;
         memcpy(&fd, (const uint8_t *)rights + at, sizeof fd);
         if (c->passed < 0)
-            c->passed = fd;
+            c->passed = td_standard_avoid(fd);
         else
             close(fd);
     }

@@ -2,12 +2,14 @@
 #include "subgroup.h"
 
 #include <stdlib.h>
+#include <errno.h>
 #include <string.h>
 
 #include "base/hash.h"
 #include "letters.h"
 #include "segment.h"
 #include "socket.h"
+#include "system/limits.h"
 #include "wait.h"
 #include "lock.h"
 
@@ -39,6 +41,23 @@ torus_group *tl_subgroup_new(const torus_group *from, const uint64_t *ranks, uin
     return g;
 }
 
+/* leave_again leaves a new group for whose segment this process has no descriptor: each call of the
+ * group would wait for this rank's request. */
+static int leave_again(torus_request *r, uint32_t number)
+{
+    torus_group *g = r->new_group;
+    uint32_t rank = g->rank;
+    char why[TD_LIMIT_TEXT];
+    r->new_group = NULL;
+    tl_group_link(g, number);
+    g->freed = true;
+    tl_group_release(g);
+    return tl_fail(r->context, TORUS_ERR_SYSTEM,
+                   "rank %u left the new group at once, because it cannot take the memory that the "
+                   "ranks of this node share: %s",
+                   rank, td_limit_why(EMFILE, why, sizeof why));
+}
+
 int tl_subgroup_reply(torus_request *r, const struct td_reply *reply, bool *again)
 {
     torus_group *g = r->new_group;
@@ -51,6 +70,8 @@ int tl_subgroup_reply(torus_request *r, const struct td_reply *reply, bool *agai
         if (other->number == reply->u.joined.group)
             return tl_malformed(c, "a new group with number %u, which another one has",
                                 other->number);
+    if (reply->u.joined.has_segment && c->passed < 0) /* the kernel found no number for it */
+        return leave_again(r, reply->u.joined.group);
     int error = TORUS_OK;
     if (reply->u.joined.has_letters)
         error = tl_letters_adopt(c);

@@ -19,6 +19,7 @@
 #include "measure_plan.h"
 #include "sim/clients.h"
 #include "sim/clock.h"
+#include "system/limits.h"
 
 static const td_time LIMIT_NS = (td_time)3600 * 1000000000;
 /* If nothing happens for this time, only heartbeats remain, which have longer intervals. */
@@ -124,7 +125,7 @@ static bool assemble(struct party *p, const struct td_measure_options *o,
                         .group = calloc(t->nodes, sizeof *p->group),
                         .request = calloc(t->nodes, sizeof *p->request),
                         .count = calloc((size_t)t->nodes * 2, sizeof *p->count)};
-    *why = "no memory for this machine";
+    *why = td_limit_no_memory("this machine");
     return p->node && p->client && p->group && p->request && p->count &&
            td_node_set_parse(t, o->group ? o->group : "all", o->world.seed, p->node, &p->size, why);
 }
@@ -447,7 +448,7 @@ bool td_measure(const struct td_measure_options *options, struct td_measurement 
     r.link = m->link;
     r.bin = r.busy;
     bool made = m->link && m->line && r.busy;
-    fail(m, "no memory for this machine");
+    fail(m, td_limit_no_memory("this machine"));
     made = made && (o.plan ? explain_plan(&o, &party, m) : explain(&o, &party, m));
     struct td_sim *sim = made ? td_sim_create(&o.world) : NULL;
     bool good = sim && simulate(sim, &o, &party, m, &r);

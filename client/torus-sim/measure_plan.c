@@ -11,6 +11,7 @@
 #include "common/load.h"
 #include "sim/clients.h"
 #include "sim/clock.h"
+#include "system/limits.h"
 
 /* Room for the plan and for the state that one node derives from it. */
 enum { ARENA_BYTES = 64 << 20 };
@@ -24,7 +25,7 @@ bool td_measured_plan_read(struct td_measured_plan *p, unsigned kind,
     td_err error = TD_OK;
     unsigned plans = kind == TD_KIND_FFT ? TD_KIND_PLAN_FFT : TD_KIND_PLAN_REDIST;
     *p = (struct td_measured_plan){.arena = td_arena_create(ARENA_BYTES)};
-    snprintf(why, size, "no memory for the plan");
+    snprintf(why, size, "%s", td_limit_no_memory("the plan"));
     if (!p->arena || td_group_build(&p->group, p->arena, node, ranks) != TD_OK)
         return false;
     p->plan = td_plan_make(p->arena, plans, description, ranks, &error, why, size);
@@ -37,7 +38,7 @@ bool td_measured_plan_read(struct td_measured_plan *p, unsigned kind,
     if (good && !p->plan->transform_plan) /* the method keeps none: for the bound of its moves */
         good = td_fft_plan(&in, p->arena, &p->plan->transform_plan);
     if (!good) {
-        snprintf(why, size, "no memory for the transform plan");
+        snprintf(why, size, "%s", td_limit_no_memory("the transform plan"));
         return false;
     }
     p->steps = p->plan->transform_plan->moves;

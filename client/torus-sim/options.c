@@ -8,6 +8,7 @@
 
 #include "base/quantity.h"
 #include "collectives/redist/redist_schedule.h"
+#include "system/written.h"
 
 static const char usage[] =
     "usage: torus-sim COLLECTIVE --shape SHAPE [OPTION]...\n"
@@ -365,10 +366,10 @@ static bool set_option(struct command *c, int option, const char *name, const ch
         return true;
     case HELP:
         fputs(usage, stdout);
-        exit(0);
+        exit(td_written_end("torus-sim", 0));
     case VERSION:
         puts("torus-sim " TORUS_VERSION);
-        exit(0);
+        exit(td_written_end("torus-sim", 0));
     }
     return false;
 }

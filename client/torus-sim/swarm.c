@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "swarm_play.h"
+#include "system/written.h"
 
 enum { JOBS_MAX = 64, SEED_SECONDS = 60, FAILURES = 5, TEXT_MAX = 1300 };
 
@@ -417,8 +418,9 @@ int swarm_main(int argc, char **argv)
             return 1;
         }
     }
-    if (options.trace)
-        unlink(options.trace); /* each worker appends to it */
+    if (options.trace && /* each worker appends to it */
+        !td_written_close(fopen(options.trace, "we"), "torus-sim", options.trace))
+        return 1;
     if (options.json)
         printf("{\"from\": %llu, \"failures\": [", (unsigned long long)options.from);
     double begin = seconds();

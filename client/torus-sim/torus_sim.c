@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* torus-sim: simulation of a collective on a torus, by the daemon's core over modelled links. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "options.h"
 #include "plot.h"
 #include "swarm.h"
+#include "system/standard.h"
+#include "system/written.h"
+
+static const char program[] = "torus-sim";
 
 static void print_json(const struct command *c, const struct td_measurement *m)
 {
@@ -65,22 +68,16 @@ static void print(const struct command *c, const struct td_measurement *m)
            (unsigned long long)m->hash);
 }
 
-static int cannot_write(const char *path)
-{
-    fprintf(stderr, "torus-sim: cannot write %s: %s\n", path, strerror(errno));
-    return 1;
-}
-
 static bool plot(const struct command *c, const struct td_measurement *m, FILE *f)
 {
     char title[200];
     snprintf(title, sizeof title, "%s, %s, %s: efficiency %.3f", m->call, c->shape, m->method,
              m->efficiency);
-    bool good = plot_measurement(m, f, title);
-    return fclose(f) == 0 && good;
+    bool drawn = plot_measurement(m, f, title);
+    return td_written_close(f, program, c->plot) && drawn;
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     static struct command c;
     static struct td_measurement m;
@@ -91,14 +88,14 @@ int main(int argc, char **argv)
     if (!options_parse(argc, argv, &c))
         return 2;
     FILE *picture =
-        c.plot ? fopen(c.plot, "w") : NULL; /* first, because the simulation may take minutes */
+        c.plot ? fopen(c.plot, "we") : NULL; /* first, because the simulation may take minutes */
     if (c.plot && !picture)
-        return cannot_write(c.plot);
-    if (c.trace && !(c.measure.world.trace = fopen(c.trace, "w")))
-        return cannot_write(c.trace);
+        return !td_written_close(NULL, program, c.plot);
+    if (c.trace && !(c.measure.world.trace = fopen(c.trace, "we")))
+        return !td_written_close(NULL, program, c.trace);
     bool good = td_measure(&c.measure, &m);
-    if (c.trace && fclose(c.measure.world.trace) != 0)
-        return cannot_write(c.trace);
+    if (c.trace && !td_written_close(c.measure.world.trace, program, c.trace))
+        return 1;
     if (!good) {
         fprintf(stderr, "torus-sim: %s: %s\n", c.shape, m.wrong);
         td_measure_fini(&m);
@@ -108,8 +105,13 @@ int main(int argc, char **argv)
         print_json(&c, &m);
     else
         print(&c, &m);
-    if (picture && !plot(&c, &m, picture))
-        return cannot_write(c.plot);
+    bool plotted = !picture || plot(&c, &m, picture);
     td_measure_fini(&m);
-    return fflush(stdout) == 0 && !ferror(stdout) ? 0 : cannot_write("the result");
+    return plotted ? 0 : 1;
+}
+
+int main(int argc, char **argv)
+{
+    td_standard_start();
+    return td_written_end(program, run(argc, argv));
 }

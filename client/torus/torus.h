@@ -335,7 +335,8 @@ struct torus_statistics {
 /* torus_open connects to the daemon of this node; options may be NULL. torus_close frees the
  * context. After TORUS_ERR_NO_MEMORY *context is NULL. After another error *context accepts
  * torus_last_error and torus_close only. TORUS_ERR_NO_DAEMON: no daemon accepts connections;
- * TORUS_ERR_PERMISSION: this user may not use its socket. */
+ * TORUS_ERR_PERMISSION: this user may not use its socket; TORUS_ERR_INVALID: its path has more than
+ * 107 characters; TORUS_ERR_SYSTEM: this process has no descriptor left. */
 TORUS_API int torus_open(torus_context **context, const struct torus_open_options *options);
 /* torus_close leaves all groups and frees the context with its requests, plans and memory. If a
  * callback calls it, it takes effect when the call that ran the callback ends. NULL is accepted. */

@@ -79,16 +79,20 @@ static int run_keygen(int argc, char **argv)
     td_key_wipe(secret, sizeof secret);
     if (!good)
         return complain(path, error);
-    if (o.json) {
+    if (o.json)
         print_json(path, &o, text, host);
+    else
+        printf("%s %s # %s\n", o.coordinates ? o.coordinates : "COORDINATES", text, host);
+    if (fflush(stdout) != 0) { /* main says why */
+        fprintf(stderr, "torusctl keygen: removed %s, as its public key was not printed\n", path);
+        unlink(path);
         return EXIT_WELL;
     }
-    printf("%s %s # %s\n", o.coordinates ? o.coordinates : "COORDINATES", text, host);
-    fprintf(
-        stderr,
-        "%s has the secret key. Add the printed line%s to the file of [security] peers on every "
-        "node.\n",
-        path, o.coordinates ? "" : ", with the coordinates of its node,");
+    if (!o.json)
+        fprintf(stderr,
+                "%s has the secret key. Add the printed line%s to the file of [security] peers on "
+                "every node.\n",
+                path, o.coordinates ? "" : ", with the coordinates of its node,");
     return EXIT_WELL;
 }
 

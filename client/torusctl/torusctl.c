@@ -7,6 +7,8 @@
 
 #include "base/text.h"
 #include "base/variables.h"
+#include "system/standard.h"
+#include "system/written.h"
 #include "torusctl.h"
 
 /* in the order of the help */
@@ -177,7 +179,7 @@ static void warn_of_strays(void)
         fprintf(stderr, "torusctl: warning: %s\n", text);
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     warn_of_strays();
     if (argc < 2) {
@@ -214,4 +216,10 @@ int main(int argc, char **argv)
         }
     }
     return c->run(argc - 1, argv + 1);
+}
+
+int main(int argc, char **argv)
+{
+    td_standard_start();
+    return td_written_end("torusctl", run(argc, argv));
 }

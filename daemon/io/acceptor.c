@@ -2,6 +2,7 @@
 #include "acceptor.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -43,19 +44,23 @@ static void pause_accepting(struct td_acceptor *a, int error)
     td_log(TD_LOG_ERROR, "cannot accept new %s: %s", a->what, text);
 }
 
-static void on_connect(uv_poll_t *poll, int error, int events)
+/* take accepts a connection. It returns false with errno if none waits or descriptors lack. */
+static bool take(struct td_acceptor *a)
 {
-    struct td_acceptor *a = poll->data;
-    (void)events;
-    if (error < 0)
-        return;
     int fd = -1;
     errno = EMFILE;
     if (a->calls->has_room(a->user))
         fd = accept4(a->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd >= 0)
         a->calls->accepted(a->user, fd);
-    else if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+    return fd >= 0;
+}
+
+static void on_connect(uv_poll_t *poll, int error, int events)
+{
+    struct td_acceptor *a = poll->data;
+    (void)events;
+    if (error >= 0 && !take(a) && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
         pause_accepting(a, errno);
 }
 
@@ -79,6 +84,17 @@ void td_acceptor_resume(struct td_acceptor *a)
 {
     if (!uv_is_closing((uv_handle_t *)&a->poll))
         uv_poll_start(&a->poll, UV_READABLE, on_connect);
+}
+
+void td_acceptor_renew(struct td_acceptor *a, int fd)
+{
+    while (take(a))
+        continue;
+    uv_poll_stop(&a->poll); /* the loop forgets the descriptor, whose number the new one gets */
+    dup3(fd, a->fd, O_CLOEXEC);
+    close(fd);
+    if (!uv_is_active((uv_handle_t *)&a->pause))
+        td_acceptor_resume(a);
 }
 
 static void on_closed(uv_handle_t *handle)

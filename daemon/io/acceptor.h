@@ -43,6 +43,9 @@ bool td_acceptor_start(struct td_acceptor *acceptor, uv_loop_t *uv, int fd, cons
 /* td_acceptor_resume tries again: call it when a descriptor was closed. The pause goes on, so that
  * `lacking` is called at its end. */
 void td_acceptor_resume(struct td_acceptor *acceptor);
+/* td_acceptor_renew accepts at another descriptor from now on, which it owns, and closes the first
+ * one, after it has accepted the connections that wait there. */
+void td_acceptor_renew(struct td_acceptor *acceptor, int fd);
 /* td_acceptor_stop stops accepting. It calls `stopped`, if not NULL, when the acceptor's memory may
  * be freed. */
 void td_acceptor_stop(struct td_acceptor *acceptor, void (*stopped)(void *user));

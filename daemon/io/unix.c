@@ -57,3 +57,25 @@ bool td_unix_clear(const char *path, int type, char *why, size_t why_bytes)
         close(fd);
     return stale;
 }
+
+void td_unix_note(struct td_unix_file *file, const char *path)
+{
+    struct stat st = {0};
+    bool there = lstat(path, &st) == 0;
+    snprintf(file->path, sizeof file->path, "%s", path);
+    file->device = st.st_dev;
+    file->inode = there ? st.st_ino : 0;
+}
+
+bool td_unix_is_there(const struct td_unix_file *file)
+{
+    struct stat st;
+    return lstat(file->path, &st) == 0 && st.st_dev == file->device && st.st_ino == file->inode;
+}
+
+void td_unix_remove(struct td_unix_file *file)
+{
+    if (file->path[0] && td_unix_is_there(file))
+        unlink(file->path);
+    file->path[0] = '\0';
+}

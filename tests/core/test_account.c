@@ -72,6 +72,43 @@ static void clients_have_shares_and_root_gets_in(void **state)
     node_end();
 }
 
+/* asks_to_join returns the error of a join by a new connection of root. */
+static td_err asks_to_join(void)
+{
+    struct td_request q = {.kind = TD_REQUEST_JOIN, .id = 2};
+    q.u.join.name = "job";
+    q.u.join.size = 1;
+    td_client_request(node.core, last_client, &(struct td_request){.kind = TD_REQUEST_HELLO});
+    node_forget();
+    bool passed_on = td_client_request(node.core, last_client, &q) != NULL;
+    node_run();
+    return passed_on ? TD_OK : node.reply.error;
+}
+
+static void root_can_look_at_a_full_node_but_not_join(void **state)
+{
+    (void)state;
+    node_begin("2", 0, few_clients);
+    uint32_t most = node.core->settings.clients_max;
+    assert_int_equal(open_all(ROOT), most + TD_CLIENTS_SPARE);
+    assert_non_null(strstr(node.text, "connections, the maximum: raise [limits] clients"));
+    assert_int_equal(node.core->accounts->held[TD_HOLD_CLIENTS], most);
+    last_client--; /* the last one that was accepted */
+    assert_int_equal(asks_to_join(), TD_ERR_BUSY);
+    assert_non_null(strstr(node.text, "connections, the maximum: raise [limits] clients"));
+    td_client_close(node.core, last_client - TD_CLIENTS_SPARE); /* one that had a place */
+    node_run();
+    assert_int_equal(asks_to_join(), TD_OK);
+    assert_int_equal(node.core->accounts->held[TD_HOLD_CLIENTS], most);
+    assert_int_equal(node.core->clients->spare, TD_CLIENTS_SPARE - 1);
+    td_client_close(node.core, last_client);
+    td_client_close(node.core, last_client - 1);
+    node_run();
+    assert_int_equal(node.core->accounts->held[TD_HOLD_CLIENTS], most - 1);
+    assert_int_equal(node.core->clients->spare, TD_CLIENTS_SPARE - 2);
+    node_end();
+}
+
 static void a_client_without_hello_is_expelled(void **state)
 {
     (void)state;
@@ -685,6 +722,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_user_has_most_of_an_idle_limit_and_none_of_a_full_one),
         cmocka_unit_test(clients_have_shares_and_root_gets_in),
+        cmocka_unit_test(root_can_look_at_a_full_node_but_not_join),
         cmocka_unit_test(a_client_without_hello_is_expelled),
         cmocka_unit_test(groups_of_a_process_and_of_a_user_are_limited),
         cmocka_unit_test(a_refusal_without_memory_for_the_tree_goes_to_the_members),

@@ -16,6 +16,7 @@ import sys
 # folder: the folders that its files may include. A file may always include its own folder.
 RULES = {
     "daemon/base": [],
+    "daemon/system": [],
     "daemon/model": ["daemon/base"],
     "daemon/segment": ["daemon/model"],
     # the families of methods; the table of them and its readers are in the folder above
@@ -38,14 +39,14 @@ RULES = {
     "daemon/compute": ["daemon/model"],
     "daemon/compute/fft": ["daemon/compute"],
     "daemon/wire": ["daemon/model"],
-    "daemon/io": ["daemon/core", "daemon/collectives", "daemon/wire", "daemon/compute/fft",
+    "daemon/io": ["daemon/system", "daemon/core", "daemon/collectives", "daemon/wire", "daemon/compute/fft",
                   "daemon/segment"],
     "daemon/sim": ["daemon/core", "daemon/collectives", "daemon/wire", "daemon/compute/fft",
                    "daemon/segment"],
     "daemon": ["daemon/io"],
     "client/torus": [],
-    "client/libtorus": ["client/torus", "daemon/wire", "daemon/compute", "daemon/segment"],
-    "client/common": ["daemon/collectives"],
+    "client/libtorus": ["client/torus", "daemon/system", "daemon/wire", "daemon/compute", "daemon/segment"],
+    "client/common": ["daemon/collectives", "daemon/system"],
     "client/torusctl": ["client/libtorus", "client/common", "daemon/compute/fft",
                         "daemon/collectives", "daemon/wire"],
     "client/torusctl/arrays": ["client/torusctl"],

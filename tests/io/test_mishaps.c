@@ -374,6 +374,7 @@ static void second_daemon_is_told_who_has_its_sockets(void **state)
     start_refused(words);
     torus_close(open_at(0)); /* the first one still serves */
     snprintf(path, sizeof path, "%s/s0", folder);
+    kill(daemon_pid[0], SIGSTOP); /* it would make its socket again */
     unlink(path);
     snprintf(words, sizeof words, "peers on ipc://%s/p0: torusd (process %d) serves", folder,
              (int)daemon_pid[0]);
@@ -382,6 +383,8 @@ static void second_daemon_is_told_who_has_its_sockets(void **state)
     start_refused("is not a socket");
     assert_int_equal(access(path, F_OK), 0);
     close(fd);
+    unlink(path); /* a file of others, which the first one leaves alone */
+    kill(daemon_pid[0], SIGCONT);
     stop();
 }
 

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -510,6 +511,35 @@ static void a_directory_that_is_missing_is_an_error_on_writing_alone(void **unus
     free(text);
 }
 
+/* limited returns 0 if this process, which may write short files and can open none, loses no plans.
+ */
+static int limited(const char *text)
+{
+    char why[600] = "";
+    signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &(struct rlimit){10, 10});
+    bool kept = !td_wisdom_write(directory, text) && errno == EFBIG;
+    setrlimit(RLIMIT_NOFILE, &(struct rlimit){3, 3});
+    kept = kept && !td_wisdom_load(directory, why, sizeof why) && strstr(why, strerror(EMFILE));
+    return kept && access(file, F_OK) == 0 ? 0 : 1;
+}
+
+static void limits_of_the_process_lose_no_plans(void **unused)
+{
+    (void)unused;
+    char why[600] = "";
+    int status = 0;
+    char *text = good_text();
+    assert_true(td_wisdom_write(directory, text));
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(limited(text));
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_true(td_wisdom_load(directory, why, sizeof why));
+    free(text);
+}
+
 static void shapes_that_cannot_be_are_refused(void **unused)
 {
     (void)unused;
@@ -559,6 +589,7 @@ int main(void)
         TEST(a_damaged_file_is_thrown_away_wherever_the_damage_is),
         TEST(another_fftw_or_processor_starts_anew),
         TEST(a_directory_that_is_missing_is_an_error_on_writing_alone),
+        TEST(limits_of_the_process_lose_no_plans),
         TEST(shapes_that_cannot_be_are_refused),
     };
     signal(SIGPIPE, SIG_IGN); /* like the daemon */

@@ -5,15 +5,16 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "io/clients/closer.h"
@@ -106,6 +107,35 @@ static void skip_without_populate(void)
         print_message("this kernel has no MADV_POPULATE_WRITE\n");
         skip();
     }
+}
+
+/* limited maps a region in a process that may map little more, and returns its exit code. */
+static int limited(void)
+{
+    const rlim_t spare = (rlim_t)256 << 20; /* that regions leave */
+    unsigned long pages = 0;
+    uint32_t handle = 0;
+    const char *text = "";
+    FILE *f = fopen("/proc/self/statm", "r");
+    int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (!f || fscanf(f, "%lu", &pages) != 1 || fclose(f) != 0 || ftruncate(fd, LARGE) != 0 ||
+        fallocate(fd, 0, 0, LARGE) != 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0)
+        return 2;
+    rlim_t most = pages * (rlim_t)PAGE + spare + LARGE / 2;
+    setrlimit(RLIMIT_AS, &(struct rlimit){most, most});
+    td_err error = td_regions_map(regions, fd, LARGE, UID, false, &handle, &text);
+    return error == TD_ERR_NO_MEMORY && strstr(text, "(RLIMIT_AS)") ? 0 : 1;
+}
+
+static void regions_leave_address_space_to_the_daemon(void **state)
+{
+    (void)state;
+    int status = 0;
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(limited());
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
 }
 
 static void small_memory_is_populated_at_once(void **state)
@@ -345,6 +375,10 @@ static void memory_of_a_region_stays_as_it_is(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+#if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__ /* they map terabytes */
+        cmocka_unit_test_setup_teardown(regions_leave_address_space_to_the_daemon, set_up,
+                                        tear_down),
+#endif
         cmocka_unit_test_setup_teardown(small_memory_is_populated_at_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown(large_memory_is_populated_on_a_thread, set_up, tear_down),
         cmocka_unit_test_setup_teardown(pieces_in_several_regions_are_named_and_held, set_up,

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """DistArrays against NumPy: layouts, movement, operators, reductions, files."""
+import errno
 import os
 import tempfile
+from unittest import mock
 
 import numpy as np
 
@@ -316,6 +318,11 @@ class Arrays(RankTest):
             torus.load(os.path.join(folder, "none.npy"))
         with self.assertRaises(FileNotFoundError if self.job.rank == 0 else torus.TorusError):
             torus.save(os.path.join(folder, "no", "x.npy"), torus.DistArray(5))
+        full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        with mock.patch("os.posix_fallocate", side_effect=full):
+            with self.assertRaises(OSError if self.job.rank == 0 else torus.TorusError):
+                torus.save(path, torus.DistArray(5))
+        self.assertEqual(os.listdir(folder), ["x.npy"])
         self.job.Barrier()
         if self.job.rank == 0:
             np.save(path, np.array([{}, None]), allow_pickle=True)

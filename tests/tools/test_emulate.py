@@ -181,6 +181,15 @@ class Emulation(unittest.TestCase):
             self.assertRegex(done.stderr, rf"(?m)^\[{rank}\] .*was cancelled by user .*: rank 2 ended "
                                           r"\(code 3\) before the job formed$")
 
+    def test_a_rank_that_is_refused_ends_the_job(self):
+        for limit, ranks in (("clients=1", 2), ("clients=1", 12), ("clients=4", 8), ("groups=2", 4)):
+            done = emulate("2x1", "--ranks-per-node", str(ranks), "--ranks", str(2 * ranks), "--set", f"limits.{limit}",
+                           "--", CTL, "bench")
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertIn(", the maximum: raise [limits] ", done.stderr)
+            if limit.startswith("clients"):  # the others have joined, and wait
+                self.assertRegex(done.stderr, r"rank \d+ ended \(code 1\) before the job formed")
+
     def test_tcp_carries_a_job(self):
         done = emulate("2x2", "--transport", "tcp", "--", CTL, "bench", "--json",
                        "--iterations", "3")
@@ -257,6 +266,20 @@ class Emulation(unittest.TestCase):
         running.expect("caught", 2)
         running.process.terminate()
         self.assertEqual(running.process.wait(DEADLINE_S), 128 + signal.SIGTERM)
+        running.check_nothing_is_left()
+
+    def test_a_signal_ends_stopped_ranks(self):
+        running = Running(self, "1x2", 2, "$READY; kill -STOP $$")
+        running.process.terminate()
+        self.assertEqual(running.process.wait(DEADLINE_S), 128 + signal.SIGTERM)
+        running.check_nothing_is_left()
+
+    def test_ranks_that_do_not_end_after_a_signal_are_killed(self):
+        running = Running(self, "1x2", 2, "trap '' TERM; $READY; while :; do sleep 1000 & wait; done")
+        running.process.terminate()
+        _, err = running.process.communicate(timeout=DEADLINE_S)
+        self.assertEqual(running.process.returncode, 128 + signal.SIGTERM)
+        self.assertIn("killed ranks that did not end within 5 s of the signal: 2", err)
         running.check_nothing_is_left()
 
     def test_strays_of_ranks_are_ended(self):

@@ -44,12 +44,20 @@ def save(path: Any, array: DistArray) -> None:
     partial = f"{path}.part"
 
     def create() -> None:
-        if group.rank == 0:
+        if group.rank != 0:
+            return
+        try:
             if array.size:
-                np.lib.format.open_memmap(partial, "w+", array.dtype, array.shape)
+                mapped = np.lib.format.open_memmap(partial, "w+", array.dtype, array.shape)
+                with open(partial, "r+b") as file:  # a write to a mapped hole on a full disk raises SIGBUS
+                    os.posix_fallocate(file.fileno(), 0, mapped.offset + mapped.nbytes)
             else:
                 with open(partial, "wb") as file:
                     np.save(file, np.zeros(array.shape, array.dtype))
+        except OSError:
+            if os.path.exists(partial):
+                os.unlink(partial)
+            raise
 
     def write() -> None:
         if array.local.size:

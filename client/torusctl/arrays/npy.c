@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "npy.h"
+#include "system/limits.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -345,7 +346,7 @@ void npy_become(struct npy *n, struct npy_form form)
 
 int npy_create(const char *path, struct npy *n)
 {
-    char header[HEADER_WRITTEN], shape[200] = "";
+    char header[HEADER_WRITTEN], shape[200] = "", why[TD_LIMIT_TEXT];
     for (int d = 0; d < n->axes; d++)
         snprintf(shape + strlen(shape), sizeof shape - strlen(shape), "%llu,%s",
                  (unsigned long long)n->shape[d], d + 1 < n->axes ? " " : "");
@@ -371,7 +372,7 @@ int npy_create(const char *path, struct npy *n)
     else if (fd >= 0 && pwrite(fd, header, padded, 0) == (ssize_t)padded &&
              ftruncate(fd, (off_t)(padded + n->count * n->item)) == 0)
         return fd;
-    fail(n, "%s: %s", path, strerror(errno));
+    fail(n, "%.200s: %s", path, td_limit_why(errno, why, sizeof why));
     if (fd >= 0) {
         close(fd);
         unlink(path);
@@ -381,6 +382,7 @@ int npy_create(const char *path, struct npy *n)
 
 bool npy_write(int fd, struct npy *n, uint64_t first, uint64_t count, bool single, const void *in)
 {
+    char why[TD_LIMIT_TEXT];
     unsigned char piece[PIECE];
     const struct npy_form form = {.single = single};
     uint64_t most = PIECE / n->item;
@@ -389,7 +391,8 @@ bool npy_write(int fd, struct npy *n, uint64_t first, uint64_t count, bool singl
         npy_encode(n, (const unsigned char *)in + done * npy_form_bytes(form), now, form, piece);
         ssize_t put = pwrite(fd, piece, now * n->item, (off_t)(n->data + (first + done) * n->item));
         if (put < (ssize_t)n->item) /* write a partial element again */
-            return fail(n, "writing: %s", put < 0 ? strerror(errno) : "the disk is full");
+            return fail(n, "writing: %s",
+                        put < 0 ? td_limit_why(errno, why, sizeof why) : "the disk is full");
         done += (uint64_t)put / n->item;
     }
     return true;
@@ -402,7 +405,7 @@ double *npy_load(const char *path, struct npy *n)
         return NULL;
     double *out = malloc((n->count ? n->count : 1) * 2 * sizeof *out);
     if (!out)
-        fail(n, "%.100s: no memory for the elements", path);
+        fail(n, "%.100s: %s", path, td_limit_no_memory("the elements"));
     else if (!npy_read(fd, n, 0, n->count, false, out)) {
         free(out);
         out = NULL;

@@ -9,6 +9,8 @@
 
 #include "npy.h"
 #include "torusctl/torusctl.h"
+#include "system/limits.h"
+#include "system/written.h"
 
 /* Ten colours from dark violet over green to yellow, with equal steps in lightness. */
 static const unsigned char stations[][3] = {
@@ -70,10 +72,13 @@ static bool write_png(const char *path, const unsigned char *pixels, uint64_t ro
                        .width = (png_uint_32)columns,
                        .height = (png_uint_32)rows,
                        .format = PNG_FORMAT_RGB};
-    bool good = png_image_write_to_file(&image, path, 0, pixels, 0, NULL) != 0;
-    if (!good)
+    /* png_image_write_to_file would remove the file after an error, whatever it is */
+    FILE *f = fopen(path, "wbe");
+    bool drawn = f && png_image_write_to_stdio(&image, f, 0, pixels, 0, NULL) != 0;
+    bool written = td_written_close(f, "torusctl picture", path);
+    if (written && !drawn)
         fprintf(stderr, "torusctl picture: %s: %s\n", path, image.message);
-    return good;
+    return written && drawn;
 }
 
 static double *magnitudes(const double *z, const struct npy *n, bool relief, bool log, bool shift)
@@ -139,6 +144,8 @@ static int run_picture(int argc, char **argv)
     double *v = magnitudes(z, &n, relief, log, shift);
     unsigned char *pixels = v ? paint(v, n.size[0], n.size[1], relief) : NULL;
     bool good = pixels && write_png(names[1], pixels, n.size[0], n.size[1]);
+    if (!pixels)
+        fprintf(stderr, "torusctl picture: %s\n", td_limit_no_memory("the picture"));
     free(pixels);
     free(v);
     free(z);

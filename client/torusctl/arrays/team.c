@@ -199,10 +199,13 @@ void team_write_own(struct team *t, const char *out, const struct npy *like, tea
         fd = create_output(t, out, &file);
     if (fd >= 0 && !t->text[0] && !write(me, fd, &file))
         team_complain(t, "%s", file.text);
-    if (team_agree(t) && out && !partial_file_finish(out))
-        team_complain(t, "%.300s: %s", out, strerror(errno));
+    int held = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1; /* keeps the lock, as above */
     if (fd >= 0 && close(fd) != 0)
         team_complain(t, "%.300s: %s", out, strerror(errno));
+    if (team_agree(t) && out && !partial_file_finish(out))
+        team_complain(t, "%.300s: %s", out, strerror(errno));
+    if (held >= 0)
+        close(held);
     partial_file_end();
     team_agree(t);
 }

@@ -19,6 +19,7 @@
 #include "ranks.h"
 #include "signals.h"
 #include "supervise.h"
+#include "system/standard.h"
 #include "torusctl/torusctl.h"
 
 /* prepare creates the folder, the janitor, the pipe and the configurations. It returns false with
@@ -76,6 +77,7 @@ static bool asks(const struct emulation *e, const char *option)
 /* run_once replaces this process by the command, which prints its help and needs no daemon. */
 static int run_once(const struct emulation *e)
 {
+    td_standard_restore();
     execvp(e->command[0], e->command);
     fprintf(stderr, "torusctl: cannot run %s: %s\n", e->command[0], strerror(errno));
     return errno == ENOENT ? 127 : 126; /* as shells do */

@@ -34,9 +34,11 @@ struct emulation {
     /* this process */
     char folder[64], job[32];
     struct janitor janitor;
-    int signals;     /* signalfd */
-    int interrupted; /* number of signals to end */
-    int code;        /* exit code */
+    int signals;      /* signalfd */
+    int interrupted;  /* number of signals to end */
+    double kill_at_s; /* CLOCK_MONOTONIC: when ranks that a signal has not ended are killed; 0:
+                         never */
+    int code;         /* exit code */
     /* daemons */
     char daemon[PATH_MAX];
     unsigned base_port;

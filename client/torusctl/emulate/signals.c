@@ -6,6 +6,7 @@
 #include <sys/signalfd.h>
 
 #include "janitor.h"
+#include "system/standard.h"
 
 int signals_open(void)
 {
@@ -27,5 +28,6 @@ void signals_restore(void)
     sigemptyset(&none);
     signal(SIGPIPE, SIG_DFL);
     signal(SIGTTOU, SIG_DFL);
+    td_standard_restore();
     sigprocmask(SIG_SETMASK, &none, NULL);
 }

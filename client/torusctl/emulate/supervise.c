@@ -14,7 +14,10 @@
 #include "ranks.h"
 #include "torusctl/torusctl.h"
 
-enum { STOP_SECONDS = 10 };
+enum {
+    STOP_SECONDS = 10,
+    RANKS_SECONDS = 5, /* from a signal to the end of the ranks */
+};
 
 static void reap(struct emulation *e)
 {
@@ -34,7 +37,8 @@ static void reap(struct emulation *e)
     }
 }
 
-/* handle_signal passes a signal to the ranks; the second one kills them. */
+/* handle_signal passes a signal to the ranks, also to those that are stopped; the second one kills
+ * them. */
 static void handle_signal(struct emulation *e)
 {
     struct signalfd_siginfo info;
@@ -46,8 +50,32 @@ static void handle_signal(struct emulation *e)
     }
     bool kill_now = e->interrupted++ || info.ssi_signo == JANITOR_LOST;
     ranks_signal(e, kill_now ? SIGKILL : (int)info.ssi_signo);
+    ranks_signal(e, SIGCONT);
+    if (e->interrupted == 1)
+        e->kill_at_s = ctl_seconds() + RANKS_SECONDS;
     if (e->code == 0)
         e->code = 128 + (int)info.ssi_signo;
+}
+
+/* kill_late kills the ranks that a signal has not ended in time. */
+static void kill_late(struct emulation *e)
+{
+    if (e->kill_at_s == 0 || ctl_seconds() < e->kill_at_s || e->running == 0)
+        return;
+    fprintf(stderr, "torusctl: killed ranks that did not end within %d s of the signal: %u\n",
+            RANKS_SECONDS, e->running);
+    ranks_signal(e, SIGKILL);
+    e->kill_at_s = 0;
+}
+
+/* wait_ms returns the time until the next thing to do without an event, in milliseconds; -1: there
+ * is none. */
+static int wait_ms(const struct emulation *e)
+{
+    int forming = forming_wait_ms(e);
+    double left = e->kill_at_s - ctl_seconds();
+    int kills = e->kill_at_s == 0 || !e->running ? -1 : left > 0 ? (int)(left * 1000) + 1 : 0;
+    return forming < 0 || (kills >= 0 && kills < forming) ? kills : forming;
 }
 
 static bool is_ours(const struct emulation *e, pid_t pid)
@@ -89,19 +117,16 @@ void supervise_run(struct emulation *e)
         p[0] = (struct pollfd){.fd = e->signals, .events = POLLIN};
         for (uint32_t i = 0; i < 2 * e->ranks; i++)
             p[i + 1] = (struct pollfd){.fd = e->rank[i / 2].output[i % 2].fd, .events = POLLIN};
-        int ready = poll(p, 2 * (nfds_t)e->ranks + 1, forming_wait_ms(e));
-        if (ready <= 0) {
-            forming_check(e);
-            continue;
-        }
-        for (uint32_t i = 0; i < 2 * e->ranks; i++)
+        int ready = poll(p, 2 * (nfds_t)e->ranks + 1, wait_ms(e));
+        for (uint32_t i = 0; ready > 0 && i < 2 * e->ranks; i++)
             if (p[i + 1].fd >= 0 && p[i + 1].revents)
                 output_forward(&e->rank[i / 2].output[i % 2], i / 2);
-        if (p[0].revents)
+        if (ready > 0 && p[0].revents)
             handle_signal(e);
         if (!e->running)
             kill_orphans(e); /* they may hold the pipes open */
         forming_check(e);
+        kill_late(e);
     }
     forming_end(e);
     free(p);

@@ -12,6 +12,7 @@
 #include "collectives/cost/bound.h"
 #include "collectives/select.h"
 #include "torusctl/torusctl.h"
+#include "system/limits.h"
 
 /* ---- options ---- */
 
@@ -131,7 +132,7 @@ int explain_alltoall(int argc, char **argv)
         return ctl_usage("explain", wrong);
     if (!compile(&x)) {
         td_arena_destroy(x.arena);
-        fprintf(stderr, "torusctl explain: no memory for this machine\n");
+        fprintf(stderr, "torusctl explain: %s\n", td_limit_no_memory("this machine"));
         return EXIT_FAILED;
     }
     if (x.machine.as_json)

@@ -12,6 +12,7 @@
 #include "collectives/select.h"
 #include "model/planes_call.h"
 #include "torusctl/torusctl.h"
+#include "system/limits.h"
 
 enum { LOAD_SENDS_MAX = 1 << 22 }; /* sends of all nodes: with more, links are not examined */
 
@@ -327,7 +328,7 @@ int explain_call(int argc, char **argv)
     bool good = compile(&q);
     bool floods = good && q.program.ride == TD_RIDE_FLOOD;
     if (!good) {
-        fprintf(stderr, "torusctl explain: no memory for this machine\n");
+        fprintf(stderr, "torusctl explain: %s\n", td_limit_no_memory("this machine"));
     } else if (q.machine.settings.tuning.flood && !floods) {
         good = false;
         fprintf(stderr, "torusctl explain: %s\n", NO_FLOOD);

@@ -16,6 +16,7 @@
 #include "fft_plot.h"
 #include "fft_print.h"
 #include "torusctl/torusctl.h"
+#include "system/limits.h"
 
 /* ---- options ---- */
 
@@ -236,7 +237,8 @@ static bool measure(struct explain_fft *x)
 int explain_fft(int argc, char **argv)
 {
     static struct explain_fft x;
-    char why[400] = "no memory for this machine";
+    char why[400];
+    snprintf(why, sizeof why, "%s", td_limit_no_memory("this machine"));
     x = (struct explain_fft){.ranks_per_node = 1};
     explain_machine_default(&x.machine);
     const char *wrong = parse(&x, argc, argv);

@@ -15,6 +15,7 @@
 #include "collectives/select.h"
 #include "steps.h"
 #include "common/load.h"
+#include "system/limits.h"
 
 enum {
     PAIRWISE_PAIRS_MAX = 1 << 22, /* pairs of owners: with more, turns are not computed */
@@ -247,7 +248,7 @@ td_err explain_fft_plan(const struct explain_fft *x, struct td_arena *arena,
     if (good && !(*plan)->transform_plan) /* fft_rows has the same moves, but keeps no plan */
         good = td_fft_plan(&in, arena, &(*plan)->transform_plan);
     if (!good)
-        snprintf(why, size, "no memory for this plan");
+        snprintf(why, size, "%s", td_limit_no_memory("this plan"));
     return good ? TD_OK : TD_ERR_NO_MEMORY;
 }
 

@@ -12,6 +12,7 @@
 #include "group_plot.h"
 #include "common/node_set.h"
 #include "torusctl/torusctl.h"
+#include "system/limits.h"
 
 enum { SHOWN = 24, ROOTS_MAX = 1024 };
 
@@ -166,7 +167,7 @@ int explain_group(int argc, char **argv)
     x.arena = x.node ? td_arena_create((size_t)nodes * 512 + (1 << 16)) : NULL;
     bool good = x.arena && build(&x);
     if (!good)
-        fprintf(stderr, "torusctl explain: no memory for this machine\n");
+        fprintf(stderr, "torusctl explain: %s\n", td_limit_no_memory("this machine"));
     else if (x.machine.as_json)
         print_json(&x);
     else

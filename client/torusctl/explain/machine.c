@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "machine.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 #include "base/quantity.h"
 #include "model/program.h"
 #include "own.h"
+#include "system/written.h"
 #include "torusctl/torusctl.h"
 
 void explain_machine_default(struct explain_machine *m)
@@ -200,11 +200,7 @@ const char *explain_place(char *text, size_t room, const struct td_topology *t, 
 
 bool explain_plot(const char *path, explain_draw_fn *draw, const void *me)
 {
-    FILE *f = fopen(path, "w");
-    bool good = f && draw(me, f);
-    if (f && fclose(f) != 0)
-        good = false;
-    if (!good)
-        fprintf(stderr, "torusctl explain: cannot write %s: %s\n", path, strerror(errno));
-    return good;
+    FILE *f = fopen(path, "we");
+    bool drawn = f && draw(me, f);
+    return td_written_close(f, "torusctl explain", path) && drawn;
 }

@@ -14,6 +14,7 @@
 #include "base/quantity.h"
 #include "redist_plot.h"
 #include "torusctl/torusctl.h"
+#include "system/limits.h"
 
 enum {
     LINES = 40,              /* steps, without --all */
@@ -470,7 +471,7 @@ int explain_redist(int argc, char **argv)
         pose(&x);
     x.schedule_us = x.arena ? compute(&x, x.wanted, &x.schedule) : -1;
     if (x.schedule_us < 0 || (x.shape_text && !on_links(&x, &load))) {
-        fprintf(stderr, "torusctl explain: no memory for this schedule\n");
+        fprintf(stderr, "torusctl explain: %s\n", td_limit_no_memory("this schedule"));
         good = false;
     } else if (x.as_json) {
         print_json(&x, &load);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "picture_svg.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "inspect.h"
 #include "picture_text.h"
+#include "system/written.h"
 
 enum { STEP = 90, MARGIN = 70, SIDE = 34, STUB = 30, GAP = 60, FOOT = 90 };
 
@@ -162,10 +162,5 @@ bool ins_picture_svg(const char *file, const struct td_topology *t, const json_t
             d.most = ins_number(json_array_get(links, i), "bytes");
     if (d.f)
         draw(&d, all);
-    bool good = d.f && !ferror(d.f);
-    if (d.f && fclose(d.f) != 0)
-        good = false;
-    if (!good)
-        fprintf(stderr, "torusctl topology: cannot write %s: %s\n", file, strerror(errno));
-    return good;
+    return td_written_close(d.f, "torusctl topology", file);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* torusctl trace: what happened in a job, from the flight recorders of all nodes. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include "libtorus/deadline.h"
 #include "facts.h"
 #include "rounds.h"
+#include "system/written.h"
 #include "torusctl/torusctl.h"
 #include "trace_lost.h"
 #include "trace_text.h"
@@ -143,14 +143,10 @@ static void print_clocks(const struct ins_rings *r, uint32_t here)
 static int write_file(const struct wish *w, const json_t *all)
 {
     bool to_stdout = strcmp(w->file, "-") == 0;
-    FILE *out = to_stdout ? stdout : fopen(w->file, "w");
-    bool good = out && json_dumpf(all, out, JSON_COMPACT | JSON_REAL_PRECISION(15)) == 0 &&
-                fputc('\n', out) != EOF && fflush(out) == 0;
-    int error = errno;
-    if (out && !to_stdout && fclose(out) != 0)
-        good = false;
-    if (!good)
-        fprintf(stderr, "torusctl trace: cannot write %s: %s\n", w->file, strerror(error));
+    FILE *out = to_stdout ? stdout : fopen(w->file, "we");
+    if (out && json_dumpf(all, out, JSON_COMPACT | JSON_REAL_PRECISION(15)) == 0)
+        fputc('\n', out);
+    bool good = to_stdout || td_written_close(out, "torusctl trace", w->file);
     return good ? EXIT_WELL : EXIT_FAILED;
 }
 

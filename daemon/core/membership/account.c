@@ -7,7 +7,7 @@
 
 /* ---- what a user may hold ---- */
 
-static bool is_privileged(const struct td_core *core, const struct td_account *a)
+bool td_account_is_privileged(const struct td_core *core, const struct td_account *a)
 {
     return a->uid == 0 || a->uid == core->options.uid;
 }
@@ -51,14 +51,14 @@ static uint64_t share_of(const struct td_core *core, const struct td_account *a,
     const struct td_accounts *all = core->accounts;
     uint64_t others = held_of(all->held, all->arena, holding) - held_of(a->held, a->arena, holding);
     return td_allowance(limit_of(core, holding), others, core->settings.share_percent,
-                        is_privileged(core, a));
+                        td_account_is_privileged(core, a));
 }
 
 /* part_of returns the part of a share that one kind may take. */
 static uint64_t part_of(const struct td_core *core, const struct td_account *a, uint64_t share,
                         enum td_holding holding)
 {
-    if (is_privileged(core, a) || holding < TD_HOLD_COUNTED)
+    if (td_account_is_privileged(core, a) || holding < TD_HOLD_COUNTED)
         return share;
     return share - share / (holding == TD_HOLD_MEMORY ? 4 : 8);
 }
@@ -72,7 +72,7 @@ uint64_t td_account_most(const struct td_core *core, const struct td_account *a,
                          enum td_holding holding)
 {
     uint64_t share = td_allowance(limit_of(core, holding), 0, core->settings.share_percent,
-                                  is_privileged(core, a));
+                                  td_account_is_privileged(core, a));
     return part_of(core, a, share, holding);
 }
 
@@ -99,7 +99,8 @@ static size_t may_have(const void *holder, size_t more)
     uint64_t held = td_arena_used(a->arena), share = share_of(a->core, a, TD_HOLD_CALLS);
     if (!has(held, more, share))
         return 0;
-    return is_privileged(a->core, a) ? SIZE_MAX : td_arena_used(a->core->arena) - held + share;
+    return td_account_is_privileged(a->core, a) ? SIZE_MAX
+                                                : td_arena_used(a->core->arena) - held + share;
 }
 
 static size_t may_keep(const void *holder, size_t more)
@@ -190,7 +191,7 @@ void td_account_close(struct td_core *core, struct td_account *a)
 static bool is_full(const struct td_core *core, const struct td_account *a, enum td_holding holding)
 {
     const struct td_accounts *all = core->accounts;
-    return is_privileged(core, a) ||
+    return td_account_is_privileged(core, a) ||
            held_of(all->held, all->arena, holding) >= limit_of(core, holding);
 }
 

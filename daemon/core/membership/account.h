@@ -59,6 +59,8 @@ struct td_account *td_account_open(struct td_core *core, uint64_t uid);
 void td_account_close(struct td_core *core, struct td_account *account);
 /* td_account_held returns what the user holds. */
 uint64_t td_account_held(const struct td_account *account, enum td_holding holding);
+/* td_account_is_privileged returns true for root and the daemon's own user. */
+bool td_account_is_privileged(const struct td_core *core, const struct td_account *account);
 /* td_account_refuses returns NULL if the user may hold `more`, else a sentence, valid until the
  * next step. */
 const char *td_account_refuses(struct td_core *core, const struct td_account *account,

@@ -26,6 +26,9 @@ void td_client_open(struct td_core *core, uint32_t id, uint64_t uid, uint64_t pi
     struct td_client *c = account ? td_arena_alloc(account->arena, sizeof *c) : NULL;
     const char *share = c ? td_account_refuses(core, account, TD_HOLD_CLIENTS, 1)
                           : td_account_no_memory(core, account, "another connection");
+    bool spare = share && c && td_account_is_privileged(core, account) &&
+                 core->clients->spare < TD_CLIENTS_SPARE;
+    share = spare ? NULL : share;
     if (core->stopping || share) {
         td_err error = core->stopping ? TD_ERR_SHUTDOWN : c ? TD_ERR_BUSY : TD_ERR_NO_MEMORY;
         refuse(core, id, 0, error, core->stopping ? "the daemon is stopping" : share);
@@ -38,8 +41,10 @@ void td_client_open(struct td_core *core, uint32_t id, uint64_t uid, uint64_t pi
                             .uid = uid,
                             .pid = pid,
                             .account = account,
-                            .opened_at = core->now};
-    td_account_add(core, account, TD_HOLD_CLIENTS, 1);
+                            .opened_at = core->now,
+                            .spare = spare};
+    core->clients->spare += spare;
+    td_account_add(core, account, TD_HOLD_CLIENTS, !spare);
     core->clients->bucket[id % TD_CLIENT_BUCKETS] = c;
     core->clients->silent++;
     td_core_alarm(core, core->now + TD_HELLO_NS);
@@ -271,7 +276,8 @@ void td_client_room(struct td_core *core)
 static void free_client(struct td_core *core, struct td_client *c)
 {
     struct td_account *account = c->account;
-    td_account_drop(core, account, TD_HOLD_CLIENTS, 1);
+    core->clients->spare -= c->spare;
+    td_account_drop(core, account, TD_HOLD_CLIENTS, !c->spare);
     td_core_free(core, c);
     td_account_close(core, account);
 }
@@ -360,9 +366,23 @@ static void unmap(struct td_core *core, const struct td_request *q)
         td_core_act(core, TD_ACTION_RELEASE_REGION)->u.region.handle = q->u.region.handle;
 }
 
+/* take_place counts a spare connection, before it joins a job. It returns NULL, or a sentence if
+ * the limit is still reached. */
+static const char *take_place(struct td_core *core, struct td_client *c)
+{
+    const char *text = td_account_refuses(core, c->account, TD_HOLD_CLIENTS, 1);
+    if (text)
+        return text;
+    td_account_add(core, c->account, TD_HOLD_CLIENTS, 1);
+    core->clients->spare--;
+    c->spare = false;
+    return NULL;
+}
+
 struct td_client *td_client_request(struct td_core *core, uint32_t id, const struct td_request *q)
 {
     struct td_client *c = td_client_find(core, id);
+    const char *full = NULL;
     if (!c) { /* expelled, but the driver had not closed its connection yet */
         unmap(core, q);
         return NULL;
@@ -378,6 +398,8 @@ struct td_client *td_client_request(struct td_core *core, uint32_t id, const str
         add_region(core, c, q);
     else if (q->kind == TD_REQUEST_UNREGION)
         drop_region(core, c, q);
+    else if (q->kind == TD_REQUEST_JOIN && c->spare && (full = take_place(core, c)))
+        td_reply_error(core, c->id, q->id, TD_ERR_BUSY, full);
     else
         return c;
     return NULL;

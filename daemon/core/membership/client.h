@@ -40,6 +40,7 @@ struct td_client {
     td_time opened_at;
     bool greeted;           /* its HELLO has come */
     bool observes;          /* it may see the jobs of all users */
+    bool spare;             /* [limits] clients does not count it, until it joins a job */
     uint32_t groups;        /* seats that it has */
     uint32_t regions_count; /* on the list */
     char program[TD_PROGRAM_MAX];
@@ -60,6 +61,7 @@ struct td_clients {
     struct td_client *leaving; /* gone, but not all of its ranks are lost yet */
     struct td_task leaving_task;
     uint32_t silent; /* clients whose HELLO has not come */
+    uint32_t spare;  /* clients that the limit does not count */
 };
 
 /* td_client_init prepares the task for clients that leave. */
@@ -70,13 +72,17 @@ void td_client_timers(struct td_core *core);
 void td_client_resumed(struct td_core *core, td_time ns);
 /* td_client_find returns the client with that number, or NULL. */
 struct td_client *td_client_find(struct td_core *core, uint32_t id);
+/* Root and the daemon's own user can look at a daemon that has [limits] clients, and end calls
+ * there: so many more connections are accepted from them. A join on one of them is refused. */
+enum { TD_CLIENTS_SPARE = 8 };
+
 /* td_client_open accepts a new connection, or refuses it with a sentence. */
 void td_client_open(struct td_core *core, uint32_t id, uint64_t uid, uint64_t pid);
 /* td_client_observes records whether a client may see the jobs of all users. */
 void td_client_observes(struct td_core *core, uint32_t id, bool observes);
-/* td_client_request handles HELLO, REGION and UNREGION, and returns NULL. It returns the client if
- * the request is of another kind, for another module. It also returns NULL if the client is gone,
- * or breaks the protocol and is expelled. */
+/* td_client_request handles HELLO, REGION, UNREGION and a JOIN without a place, and returns NULL.
+ * It returns the client if the request is of another kind, for another module. It also returns NULL
+ * if the client is gone, or breaks the protocol and is expelled. */
 struct td_client *td_client_request(struct td_core *core, uint32_t id,
                                     const struct td_request *request);
 /* td_client_close forgets a client that is gone: its ranks are lost. */

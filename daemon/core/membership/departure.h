@@ -24,7 +24,7 @@ struct td_departure {
     uint64_t world;
     uint32_t neighbours; /* that have not left */
     uint32_t node[TD_TREE_CHILDREN_MAX + 1];
-    char *text; /* why the group is over here; NULL: no memory */
+    char *text;                 /* why the group is over here; NULL: no memory */
     struct td_account *account; /* has both */
 };
 

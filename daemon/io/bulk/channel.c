@@ -13,6 +13,7 @@
 #include "express.h"
 #include "io/acceptor.h"
 #include "io/descriptors.h"
+#include "io/unix.h"
 #include "wire/packet.h"
 
 enum {
@@ -36,7 +37,7 @@ static const char no_memory[] = "no memory here for its packets",
 struct td_listener {
     struct td_channels *channels;
     struct td_acceptor acceptor;
-    char path[108]; /* path of a Unix socket */
+    struct td_unix_file file; /* of a Unix socket */
     const struct td_channel_calls *calls;
     void *user;
 };
@@ -621,17 +622,19 @@ static void on_connection(void *user, int fd)
 {
     struct td_listener *l = user;
     td_descriptors_take(l->channels->descriptors, 1);
-    struct td_channel *c =
-        !l->path[0] || td_endpoint_is_ours(fd) ? new_channel(l->channels, l->calls, l->user) : NULL;
+    struct td_channel *c = !l->file.path[0] || td_endpoint_is_ours(fd)
+                               ? new_channel(l->channels, l->calls, l->user)
+                               : NULL;
     if (!c) {
         close(fd);
         return;
     }
-    int error = l->path[0] ? uv_pipe_init(l->channels->uv, &c->socket.pipe, 0)
-                           : uv_tcp_init(l->channels->uv, &c->socket.tcp);
+    int error = l->file.path[0] ? uv_pipe_init(l->channels->uv, &c->socket.pipe, 0)
+                                : uv_tcp_init(l->channels->uv, &c->socket.tcp);
     if (!error) {
         has_socket(c);
-        error = l->path[0] ? uv_pipe_open(&c->socket.pipe, fd) : uv_tcp_open(&c->socket.tcp, fd);
+        error =
+            l->file.path[0] ? uv_pipe_open(&c->socket.pipe, fd) : uv_tcp_open(&c->socket.tcp, fd);
     }
     if (error) {
         td_channel_close(c);
@@ -665,7 +668,7 @@ struct td_listener *td_listener_create(struct td_channels *channels, const char 
     static const struct td_acceptor_calls acceptor_calls = {has_room, on_connection, NULL};
     if (fd >= 0 && td_acceptor_start(&l->acceptor, channels->uv, fd, "peers", &acceptor_calls, l)) {
         if (td_endpoint_path(endpoint))
-            snprintf(l->path, sizeof l->path, "%s", td_endpoint_path(endpoint));
+            td_unix_note(&l->file, td_endpoint_path(endpoint));
         return l;
     }
     int error = errno;
@@ -678,7 +681,6 @@ void td_listener_close(struct td_listener *l)
 {
     if (!l)
         return;
-    if (l->path[0])
-        unlink(l->path);
+    td_unix_remove(&l->file);
     td_acceptor_stop(&l->acceptor, free);
 }

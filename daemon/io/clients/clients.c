@@ -15,12 +15,11 @@
 #include "base/variables.h"
 #include "closer.h"
 #include "denials.h"
+#include "entrance.h"
 #include "events.h"
-#include "io/acceptor.h"
 #include "io/control/peers.h"
 #include "io/descriptors.h"
 #include "letterbox.h"
-#include "listener.h"
 #include "observers.h"
 #include "process.h"
 #include "segments.h"
@@ -71,9 +70,8 @@ struct connection {
 struct td_clients {
     struct td_loop *loop;
     struct td_closer *closer;
-    struct td_acceptor acceptor;
+    struct td_entrance entrance;
     struct td_denials denials;
-    bool passed; /* the service manager owns the path of the socket */
     struct td_observers observers;
     uv_timer_t sweep; /* runs while a connection is closing */
     size_t waiting_bytes;
@@ -514,7 +512,7 @@ static void on_descriptors_closed(void *user)
         for (struct connection *x = c->connection[i]; x; x = x->next)
             if (x->paused)
                 rearm(x);
-    td_acceptor_resume(&c->acceptor);
+    td_acceptor_resume(&c->entrance.acceptor);
 }
 
 /* ---- accepting ---- */
@@ -787,9 +785,8 @@ struct td_clients *td_clients_create(struct td_loop *loop, char *why, size_t why
     uv_check_init(&loop->uv, &c->polled);
     c->polled.data = c;
     uv_check_start(&c->polled, on_polled);
-    int fd = td_listener_open(loop->config->socket, &c->passed, why, why_bytes);
     static const struct td_acceptor_calls calls = {has_place, on_connect, on_lacking};
-    if (fd >= 0 && td_acceptor_start(&c->acceptor, &loop->uv, fd, "clients", &calls, c))
+    if (td_entrance_open(&c->entrance, &loop->uv, loop->config->socket, &calls, c, why, why_bytes))
         return c;
     td_regions_unmap_on(loop->regions, NULL);
     td_closer_stop(c->closer);
@@ -815,9 +812,7 @@ void td_clients_stop(struct td_clients *c)
     td_denials_close(&c->denials, c->closer);
     td_events_end(&c->events);
     td_log_rate_end(&c->expelled_log, TD_LOG_WARNING, "turned away processes");
-    if (!c->passed)
-        unlink(c->loop->config->socket);
-    td_acceptor_stop(&c->acceptor, NULL);
+    td_entrance_close(&c->entrance);
     td_closer_stop(c->closer);
     close_handles(c);
 }

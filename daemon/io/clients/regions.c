@@ -18,12 +18,16 @@
 #include "base/limits.h"
 #include "compute/walk.h"
 #include "closer.h"
+#include "io/log.h"
+#include "system/limits.h"
+#include "system/memory_file.h"
 
 enum {
     HUGE_PAGE_BYTES = 1 << 21,
     INLINE_BYTES = 1 << 22, /* more memory is unmapped and populated on the threads of the closer */
     PIECE_BYTES = 1024,     /* to copy shorter pieces costs less than to name them to the system */
     SHARED_PART = 8,        /* of a user's memory: most of all files made here */
+    SPARE_BYTES = 1 << 28,  /* of address space */
     KEPT_PART = 4,          /* of the descriptors of this process: most that regions keep; */
     KEPT_UID_PART = 2,      /* of these: most of one user */
 };
@@ -45,6 +49,7 @@ struct td_regions {
     uint32_t kept_max; /* descriptors */
     uint32_t count;    /* entries used so far */
     struct region region[TD_REGIONS_MAX];
+    struct td_log_rate unshared_log;
     char text[TD_TEXT_MAX];
 };
 
@@ -287,9 +292,21 @@ void td_regions_return_scratch(struct td_regions *r, uint64_t offset, uint64_t b
         (void)madvise(g->base + begin, end - begin, MADV_DONTNEED);
 }
 
+/* map maps a file. It leaves address space to the libraries of the daemon, which end the process if
+ * they get none. It returns MAP_FAILED with errno. */
+static void *map(int fd, uint64_t bytes)
+{
+    uint64_t left = td_limit_space_bytes();
+    errno = ENOMEM;
+    return left < SPARE_BYTES || bytes > left - SPARE_BYTES
+               ? MAP_FAILED
+               : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+}
+
 td_err td_regions_map(struct td_regions *r, int fd, uint64_t bytes, uint64_t uid, bool may_keep,
                       uint32_t *handle, const char **text)
 {
+    char why[TD_LIMIT_TEXT];
     td_err error = TD_OK;
     uint32_t i = 1;
     *text = check(r, fd, bytes, uid, &error);
@@ -298,10 +315,11 @@ td_err td_regions_map(struct td_regions *r, int fd, uint64_t bytes, uint64_t uid
     while (i < r->count && r->region[i].base)
         i++;
     bool full = i == TD_REGIONS_MAX;
-    void *base = full ? MAP_FAILED : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    void *base = full ? MAP_FAILED : map(fd, bytes);
     if (base == MAP_FAILED) {
         snprintf(r->text, sizeof r->text, "the daemon cannot map the memory: %s",
-                 full ? "too many regions are shared; free some first" : strerror(errno));
+                 full ? "too many regions are shared; free some first"
+                      : td_limit_why(errno, why, sizeof why));
         *text = r->text;
         return TD_ERR_NO_MEMORY;
     }
@@ -338,15 +356,22 @@ void *td_regions_share(struct td_regions *r, uint64_t bytes, uint64_t uid, uint3
     uint64_t most = r->uid_bytes_max / SHARED_PART;
     bool refused = i == TD_REGIONS_MAX || bytes > most || shared_of_uid(r, uid) > most - bytes ||
                    bytes_of_uid(r, uid) > r->uid_bytes_max / 2;
-    *fd = refused ? -1 : memfd_create("torus segment", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (*fd < 0)
+    const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+    char why[TD_LIMIT_TEXT];
+    *fd = -1;
+    if (refused)
         return NULL;
-    void *base = MAP_FAILED;
-    if (ftruncate(*fd, (off_t)bytes) == 0 &&
-        fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
-        base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
+    *fd = td_memory_file("torus segment", bytes, false, seals, why, sizeof why);
+    void *base = *fd < 0 ? MAP_FAILED : map(*fd, bytes);
     if (base == MAP_FAILED) {
-        close(*fd);
+        if (*fd >= 0) {
+            td_limit_why(errno, why, sizeof why);
+            close(*fd);
+        }
+        td_log_rated(&r->unshared_log, uv_hrtime(), TD_LOG_WARNING,
+                     "cannot make %llu bytes of memory for the ranks of a job, whose calls then "
+                     "take requests: %s",
+                     (unsigned long long)bytes, why);
         return NULL;
     }
     r->region[i] = (struct region){.bytes = bytes, .uid = uid, .fd = -1, .shared = true};

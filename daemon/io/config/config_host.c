@@ -10,10 +10,17 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <uv.h>
+
+#include "io/descriptors.h"
+#include "system/limits.h"
 
 #include "address.h"
 
 #define MADE_BY_UNIT "/run/torusd"
+#define OWN_BYTES ((uint64_t)1 << 30) /* of address space: programs, threads, packets, regions */
+
+enum { OWN_THREADS = 16 }; /* beside the workers */
 
 /* has_directory returns true if the directory of a socket exists, or is made by the unit. */
 static bool has_directory(const char *key, const char *path, char *text, size_t text_bytes)
@@ -97,6 +104,70 @@ bool td_config_congestion(const struct td_config *config, char *text, size_t tex
                  "/proc/sys/net/ipv4/tcp_allowed_congestion_control, or system",
                  name);
     return !failed;
+}
+
+static void wait_for_end(void *end)
+{
+    uv_sem_wait(end);
+}
+
+/* has_threads returns true if this process can start `count` more threads. Else errno has the
+ * error. */
+static bool has_threads(unsigned count)
+{
+    enum { MOST = 1024 };
+    uv_thread_t thread[MOST];
+    uv_sem_t end;
+    unsigned started = 0;
+    int error = uv_sem_init(&end, 0);
+    for (count = count < MOST ? count : MOST; error == 0 && started < count; started += !error)
+        error = uv_thread_create(&thread[started], wait_for_end, &end);
+    for (unsigned i = 0; i < started; i++)
+        uv_sem_post(&end);
+    for (unsigned i = 0; i < started; i++)
+        uv_thread_join(&thread[i]);
+    if (started > 0 || error == 0)
+        uv_sem_destroy(&end);
+    errno = -error;
+    return error == 0;
+}
+
+bool td_config_limits(const struct td_config *config, char *text, size_t text_bytes)
+{
+    const struct td_settings *s = &config->settings;
+    uint64_t space = td_limit_space_bytes(), descriptors = td_descriptors_limit();
+    uint64_t need = s->arena_bytes + s->scratch_bytes + OWN_BYTES;
+    char why[TD_LIMIT_TEXT];
+    if (descriptors < TD_DESCRIPTORS_OWN)
+        snprintf(text, text_bytes, "torusd needs at least %d descriptors: %s", TD_DESCRIPTORS_OWN,
+                 td_limit_why(EMFILE, why, sizeof why));
+    else if (space < need)
+        snprintf(text, text_bytes,
+                 "torusd needs to map %llu bytes, for [limits] memory and scratch and 1 GiB beside "
+                 "them, which may be lowered: %s",
+                 (unsigned long long)need, td_limit_why(ENOMEM, why, sizeof why));
+    else if (!has_threads(config->workers + OWN_THREADS))
+        snprintf(text, text_bytes,
+                 "torusd needs %u threads: %s: raise ulimit -u (RLIMIT_NPROC), or LimitNPROC= and "
+                 "TasksMax= of its unit",
+                 config->workers + OWN_THREADS, strerror(errno));
+    else
+        return true;
+    return false;
+}
+
+bool td_config_memory(const struct td_config *config, char *text, size_t text_bytes)
+{
+    bool cgroup = false;
+    uint64_t has = td_limit_memory_bytes(&cgroup);
+    uint64_t most = config->settings.arena_bytes + config->settings.scratch_bytes;
+    if (!cgroup || most <= has)
+        return true;
+    snprintf(text, text_bytes,
+             "the memory cgroup of torusd allows %llu bytes, but [limits] memory and scratch %llu: "
+             "the kernel kills torusd if it uses them; raise MemoryMax= of the unit, or lower them",
+             (unsigned long long)has, (unsigned long long)most);
+    return false;
 }
 
 bool td_config_host(const struct td_config *config, char *text, size_t text_bytes)

@@ -13,6 +13,13 @@ bool td_config_host(const struct td_config *config, char *text, size_t text_byte
 /* td_config_congestion returns true if the kernel lets this process use the congestion control of
  * the configuration; else *text is a sentence. A daemon runs without it. */
 bool td_config_congestion(const struct td_config *config, char *text, size_t text_bytes);
+/* td_config_limits returns true if the limits of the system for this process suffice to serve the
+ * configuration. ZeroMQ, libuv and FFTW end the process if they get no descriptor, thread or
+ * memory.
+ */
+bool td_config_limits(const struct td_config *config, char *text, size_t text_bytes);
+/* td_config_memory returns true if a memory cgroup leaves room for [limits] memory and scratch. */
+bool td_config_memory(const struct td_config *config, char *text, size_t text_bytes);
 /* td_config_congestion_name returns the congestion control that streams ask the kernel for; NULL:
  * none. A stream that does not get it has the kernel's default. */
 const char *td_config_congestion_name(const struct td_config *config);

@@ -188,7 +188,6 @@ void td_peers_close(struct td_peers *peers)
     td_peers_free_buffers(peers);
     while (zmq_ctx_term(peers->context) != 0 && errno == EINTR)
         continue; /* a signal, such as that of a measurement's end, interrupts the wait */
-    td_peers_unlink(peers);
     uv_close((uv_handle_t *)&peers->zloop.prepare, NULL);
     uv_close((uv_handle_t *)&peers->zloop.check, NULL);
     uv_close((uv_handle_t *)&peers->zloop.idle, NULL);

@@ -25,6 +25,7 @@
 
 #include "io/alarm.h"
 #include "io/bulk/channel.h"
+#include "io/unix.h"
 #include "peers.h"
 #include "probe.h"
 #include "rejections.h"
@@ -119,8 +120,9 @@ struct td_peers {
     struct td_security reloaded;
     struct td_holder *holder; /* [holders]; ZeroMQ's User-Id is an index */
     uint32_t holders;
-    char bound[600]; /* the ROUTER's endpoint */
-    bool replacing;  /* the ROUTER is being replaced */
+    char bound[600];          /* the ROUTER's endpoint */
+    struct td_unix_file file; /* of the ROUTER, if that is a Unix socket */
+    bool replacing;           /* the ROUTER is being replaced */
     struct td_zsocket *router, *zap;
     struct td_door *door;
     struct td_rejections rejections;

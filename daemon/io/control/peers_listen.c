@@ -7,8 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "io/bulk/endpoint.h"
 #include "io/descriptors.h"
-#include "io/unix.h"
 #include "peers_door.h"
 #include "peers_handshake.h"
 #include "peers_internal.h"
@@ -39,6 +39,20 @@ static bool complain(const char *endpoint, int error, char *why, size_t why_byte
     return false;
 }
 
+/* bind_router binds the ROUTER to its endpoint. ZeroMQ would remove any file at the path of a Unix
+ * socket, before and after, so this process makes that socket. It returns false with errno. */
+static bool bind_router(struct td_peers *peers, void *socket, const char *endpoint)
+{
+    const char *path = td_endpoint_path(endpoint);
+    int fd = path ? td_endpoint_listen(endpoint) : -1;
+    if (!path)
+        return zmq_bind(socket, endpoint) == 0;
+    if (fd < 0 || zmq_setsockopt(socket, ZMQ_USE_FD, &fd, sizeof fd) != 0)
+        return false;
+    td_unix_note(&peers->file, path);
+    return zmq_bind(socket, endpoint) == 0;
+}
+
 /* open_router opens the ROUTER at its endpoint. */
 static bool open_router(struct td_peers *peers, char *why, size_t why_bytes)
 {
@@ -51,7 +65,7 @@ static bool open_router(struct td_peers *peers, char *why, size_t why_bytes)
     }
     void *socket = td_peers_open_socket(peers, ZMQ_ROUTER);
     if (!socket || !clear(endpoint, why, why_bytes) || !td_peers_set_keys(peers, socket, NULL) ||
-        !td_door_open(peers, socket) || zmq_bind(socket, endpoint) != 0) {
+        !td_door_open(peers, socket) || !bind_router(peers, socket, endpoint)) {
         if (!why[0])
             complain(endpoint, errno, why, why_bytes);
         if (socket) {
@@ -129,15 +143,9 @@ void td_peers_router_unbound(struct td_peers *peers)
 
 void td_peers_stop_listening(struct td_peers *peers)
 {
+    td_unix_remove(&peers->file);
     td_door_close(peers);
     td_zsocket_close(peers->router);
     td_zsocket_close(peers->zap); /* after the ROUTER: without it every key would be accepted */
     td_listener_close(peers->listener);
-}
-
-void td_peers_unlink(struct td_peers *peers)
-{
-    const char *listen = peers->loop->config->listen;
-    if (peers->bound[0] && strncmp(listen, "ipc://", 6) == 0)
-        unlink(listen + 6);
 }

@@ -12,9 +12,7 @@ bool td_peers_listen(struct td_peers *peers, char *why, size_t why_bytes);
  * connect again, and their sessions continue. */
 void td_peers_replace_router(struct td_peers *peers);
 void td_peers_router_unbound(struct td_peers *peers);
-/* td_peers_stop_listening closes both. td_peers_unlink removes the file of the ROUTER's Unix
- * socket, if this process has bound it. */
+/* td_peers_stop_listening closes both, and removes the files of their Unix sockets. */
 void td_peers_stop_listening(struct td_peers *peers);
-void td_peers_unlink(struct td_peers *peers);
 
 #endif

@@ -13,6 +13,7 @@
 #include "io/log.h"
 #include "model/program.h"
 #include "wisdom.h"
+#include "system/limits.h"
 
 enum { ANSWER_MAX = 16 << 20, HANDLES = 3 };
 
@@ -57,17 +58,23 @@ static void on_save(uv_work_t *work)
     p->save_error = td_wisdom_write(p->options.directory, p->text) ? 0 : errno;
 }
 
+/* note_save logs the error of an attempt to save the plans, once until one succeeds; 0: it did. */
+static void note_save(struct td_plans *p, int error)
+{
+    char why[TD_LIMIT_TEXT];
+    if (error && !p->save_failed)
+        td_log(TD_LOG_WARNING, "cannot save FFT plans: state_directory %s: %s",
+               p->options.directory, td_limit_why(error, why, sizeof why));
+    p->save_failed = error != 0;
+}
+
 static void on_saved(uv_work_t *work, int status)
 {
     struct td_plans *p = work->data;
     free(p->text);
     p->text = NULL;
     p->saving = false;
-    bool failed = status < 0 || p->save_error != 0;
-    if (failed && !p->save_failed)
-        td_log(TD_LOG_WARNING, "cannot save FFT plans: state_directory %s: %s",
-               p->options.directory, strerror(status < 0 ? -status : p->save_error));
-    p->save_failed = failed;
+    note_save(p, status < 0 ? -status : p->save_error);
 }
 
 static void compose(void *plans)
@@ -420,7 +427,7 @@ void td_plans_free(struct td_plans *p)
         return; /* the planning thread still uses it; the process ends */
     char *text = p->unsaved || p->saving ? td_wisdom_compose() : NULL;
     if (text)
-        td_wisdom_write(p->options.directory, text);
+        note_save(p, td_wisdom_write(p->options.directory, text) ? 0 : errno);
     free(text);
     free(p->text);
     free(p->request);

@@ -144,12 +144,14 @@ bool td_wisdom_load(const char *directory, char *why, size_t size)
     char *text = read_file(path);
     if (!text && (errno == ENOENT || errno == ENOTDIR))
         return true;
-    const char *wrong = text ? import_text(text) : strerror(errno);
+    bool read = text != NULL;
+    const char *wrong = read ? import_text(text) : strerror(errno);
     free(text);
     if (!wrong)
         return true;
     snprintf(why, size, "%s: %s", path, wrong);
-    unlink(path);
+    if (read) /* else the file may be right, such as when descriptors lack */
+        unlink(path);
     return false;
 }
 
