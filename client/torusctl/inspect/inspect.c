@@ -107,9 +107,11 @@ json_t *ins_host(const json_t *peers, json_int_t node)
     char host[INS_HOST_BYTES] = "";
     const json_t *peer = ins_find(peers, "node", node);
     const char *endpoint = ins_string(peer ? peer : json_array_get(peers, 0), "endpoint");
-    bool bracketed = strncmp(endpoint, "tcp://[", 7) == 0; /* an address of IPv6 */
-    const char *from = endpoint + 6 + bracketed, *end = strrchr(endpoint, bracketed ? ']' : ':');
-    if (strncmp(endpoint, "tcp://", 6) == 0 && end > from) {
+    const char *from = strstr(endpoint, "tcp://") == endpoint ? endpoint + 6 : endpoint;
+    bool bracketed = *from == '['; /* an address of IPv6 */
+    const char *end = strrchr(from, bracketed ? ']' : ':');
+    from += bracketed;
+    if (from > endpoint && end > from) {
         if (peer)
             snprintf(host, sizeof host, "%.*s", (int)(end - from), from);
         else if (gethostname(host, sizeof host - 1) != 0)
