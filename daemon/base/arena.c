@@ -40,12 +40,9 @@ struct td_arena {
 
 _Static_assert(sizeof(struct piece) == 16, "pieces keep the alignment");
 
-OWN struct td_arena *td_arena_create(size_t bytes)
+/* begin makes all memory of an arena free. */
+OWN static void begin(struct td_arena *arena, size_t bytes)
 {
-    bytes = (bytes + 15) & ~(size_t)15;
-    struct td_arena *arena = malloc(sizeof *arena + bytes);
-    if (!arena)
-        return NULL;
     arena->bytes = bytes;
     arena->used = 0;
     arena->free = arena->later = NULL;
@@ -56,6 +53,14 @@ OWN struct td_arena *td_arena_create(size_t bytes)
         arena->free->next = NULL;
     }
     ASAN_POISON_MEMORY_REGION(arena->memory, bytes);
+}
+
+struct td_arena *td_arena_create(size_t bytes)
+{
+    bytes = (bytes + 15) & ~(size_t)15;
+    struct td_arena *arena = malloc(sizeof *arena + bytes);
+    if (arena)
+        begin(arena, bytes);
     return arena;
 }
 
@@ -84,7 +89,7 @@ static bool refuses(struct td_refusals *r)
     return true;
 }
 
-OWN void *td_arena_alloc(struct td_arena *arena, size_t bytes)
+OWN void *td_arena_take(struct td_arena *arena, size_t bytes)
 {
     if (bytes > arena->bytes || refuses(&arena->refusals))
         return NULL;
@@ -105,9 +110,15 @@ OWN void *td_arena_alloc(struct td_arena *arena, size_t bytes)
         p->next = NULL;
         arena->used += p->bytes;
         ASAN_UNPOISON_MEMORY_REGION(p + 1, bytes);
-        return memset(p + 1, 0, bytes);
+        return p + 1;
     }
     return NULL;
+}
+
+void *td_arena_alloc(struct td_arena *arena, size_t bytes)
+{
+    void *memory = td_arena_take(arena, bytes);
+    return memory ? memset(memory, 0, bytes) : NULL;
 }
 
 void *td_arena_alloc_lines(struct td_arena *arena, size_t bytes)
@@ -171,6 +182,49 @@ OWN void td_arena_settle(struct td_arena *arena)
         arena->later = p->next;
         insert(arena, p);
     }
+}
+
+struct td_arena *td_arena_within(void *memory, size_t bytes)
+{
+    struct td_arena *arena = memory;
+    assert(bytes >= TD_ARENA_WITHIN_MIN);
+    begin(arena, (bytes - sizeof *arena) & ~(size_t)15);
+    return arena;
+}
+
+OWN size_t td_arena_fit(struct td_arena *arena)
+{
+    unsigned char *end = arena->memory + arena->bytes;
+    for (struct piece **link = &arena->free, *p; (p = *link); link = &p->next)
+        if (!p->next && (unsigned char *)p + p->bytes == end) {
+            arena->bytes -= p->bytes;
+            *link = NULL;
+            break;
+        }
+    return sizeof *arena + arena->bytes;
+}
+
+OWN void td_arena_trim(struct td_arena *arena, void *memory, size_t bytes)
+{
+    struct piece *p = (struct piece *)memory - 1;
+    size_t needed = ((bytes + 15) & ~(size_t)15) + sizeof *p;
+    if (p->bytes < needed + 2 * sizeof *p)
+        return;
+    struct piece *rest = (struct piece *)(void *)((unsigned char *)p + needed);
+    ASAN_UNPOISON_MEMORY_REGION(rest, sizeof *rest);
+    rest->bytes = p->bytes - needed;
+    p->bytes = needed;
+    arena->used -= rest->bytes;
+    insert(arena, rest);
+}
+
+OWN size_t td_arena_free_piece(const struct td_arena *arena, void **piece)
+{
+    struct piece *p = arena->free;
+    while (p && (void *)(p + 1) <= *piece)
+        p = p->next;
+    *piece = p ? p + 1 : NULL;
+    return p ? p->bytes - sizeof *p : 0;
 }
 
 size_t td_arena_used(const struct td_arena *arena)

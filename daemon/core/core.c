@@ -200,6 +200,11 @@ void td_core_refuse_memory(struct td_core *core, struct td_refusals refusals)
     core->operations->scratch.ranges.refusals = refusals;
 }
 
+size_t td_core_free_piece(const struct td_core *core, void **piece)
+{
+    return td_arena_free_piece(core->arena, piece);
+}
+
 unsigned td_core_spans(const struct td_core *core, struct td_span *spans)
 {
     unsigned count = 0;

@@ -5,6 +5,7 @@
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -39,6 +40,10 @@ enum {
     DRAIN_MS = 1000, /* between two requests for more time to stop in; */
     DRAIN_S = 10,    /* the time that each asks for */
     LAST_MS = 1000,  /* time to tell the other nodes, without the operations in flight */
+    RETURNS_MS = 5000, /* from the end of a client until unused pages are returned; */
+    RETURNS_BYTES = 32 << 20, /* so many at a time, */
+    RETURNS_PAUSE_MS = 10,
+    RETURNS_LEAST = 1 << 16, /* of pieces of this size or more */
     STALLS = 4,      /* progress_timeouts without the end of a computation: the workers are stuck */
 };
 
@@ -49,7 +54,8 @@ struct driver {
     struct td_workers *workers;
     struct td_lookout lookout;
     struct td_metrics *metrics; /* NULL: [metrics] listen is not set */
-    uv_timer_t watchdog, status, overdue, drain;
+    uv_timer_t watchdog, status, overdue, drain, returns;
+    void *returned_to; /* the piece of the core's memory whose pages were returned last, or NULL */
     bool notifies;       /* a service manager wants to hear of this daemon */
     bool watchdog_due;   /* the service manager is to hear of the next event that is handled */
     td_time status_sent; /* when the last line was sent */
@@ -197,6 +203,26 @@ static void send_status(struct driver *d)
     td_notify_status(text);
 }
 
+/* on_returns returns pages of memory that the core does not use to the system: some at a time, since
+ * the system needs milliseconds for many. */
+static void on_returns(uv_timer_t *timer)
+{
+    struct driver *d = timer->data;
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    size_t bytes = 0, all = 0;
+    while (all < RETURNS_BYTES &&
+           (bytes = td_core_free_piece(d->loop.core, &d->returned_to)) > 0) {
+        uint8_t *piece = d->returned_to;
+        size_t skip = (page - (uintptr_t)piece % page) % page;
+        if (bytes < RETURNS_LEAST)
+            continue;
+        (void)madvise(piece + skip, (bytes - skip) / page * page, MADV_DONTNEED);
+        all += bytes;
+    }
+    if (d->returned_to)
+        uv_timer_start(timer, on_returns, RETURNS_PAUSE_MS, 0);
+}
+
 static void on_status(uv_timer_t *timer)
 {
     send_status(timer->data);
@@ -221,6 +247,8 @@ static void handled(void *driver, const struct td_event *event)
     td_lookout_note(&d->lookout, event, d->loop.stepped_at);
     if (event->kind == TD_EVENT_WAKE)
         td_clients_tick(d->clients);
+    if (event->kind == TD_EVENT_CLIENT_CLOSED && !uv_is_active((uv_handle_t *)&d->returns))
+        uv_timer_start(&d->returns, on_returns, RETURNS_MS, 0);
     if (d->watchdog_due && works(d)) {
         d->watchdog_due = false;
         td_notify_feed();
@@ -320,10 +348,11 @@ static void start_handles(struct driver *d, int watch_fd)
     uv_timer_init(uv, &d->status);
     uv_timer_init(uv, &d->overdue);
     uv_timer_init(uv, &d->drain);
+    uv_timer_init(uv, &d->returns);
     uv_signal_init(uv, &d->term);
     uv_signal_init(uv, &d->interrupt);
     uv_signal_init(uv, &d->hangup);
-    d->watchdog.data = d->status.data = d->overdue.data = d->drain.data = d;
+    d->watchdog.data = d->status.data = d->overdue.data = d->drain.data = d->returns.data = d;
     d->term.data = d->interrupt.data = d->hangup.data = d;
     uv_signal_start(&d->term, on_term, SIGTERM);
     uv_signal_start(&d->interrupt, on_term, SIGINT);
