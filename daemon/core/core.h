@@ -73,9 +73,9 @@ struct td_usage {
     uint64_t arena_used, scratch_used, packets_unacknowledged, computing;
 };
 void td_core_usage(const struct td_core *core, struct td_usage *counts);
-/* td_core_free_piece sets *piece to the next piece of memory behind *piece (NULL: the first one) that
- * the core does not use now, and returns its size; 0: there is none. The driver may return its pages
- * to the system before the next step: they are then zeros. */
+/* td_core_free_piece sets *piece to the next piece of memory behind *piece (NULL: the first one)
+ * that the core does not use now, and returns its size; 0: there is none. The driver may return its
+ * pages to the system before the next step: they are then zeros. */
 size_t td_core_free_piece(const struct td_core *core, void **piece);
 /* td_core_refuse_memory begins or ends a simulated shortage of a core's state and of its scratch,
  * each by itself. */

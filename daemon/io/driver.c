@@ -37,14 +37,14 @@
 enum {
     STATUS_MS = 500, /* between two status lines */
     MEASURE_DELAY_MS = 1000,
-    DRAIN_MS = 1000, /* between two requests for more time to stop in; */
-    DRAIN_S = 10,    /* the time that each asks for */
-    LAST_MS = 1000,  /* time to tell the other nodes, without the operations in flight */
-    RETURNS_MS = 5000, /* from the end of a client until unused pages are returned; */
+    DRAIN_MS = 1000,          /* between two requests for more time to stop in; */
+    DRAIN_S = 10,             /* the time that each asks for */
+    LAST_MS = 1000,           /* time to tell the other nodes, without the operations in flight */
+    RETURNS_MS = 5000,        /* from the end of a client until unused pages are returned; */
     RETURNS_BYTES = 32 << 20, /* so many at a time, */
     RETURNS_PAUSE_MS = 10,
     RETURNS_LEAST = 1 << 16, /* of pieces of this size or more */
-    STALLS = 4,      /* progress_timeouts without the end of a computation: the workers are stuck */
+    STALLS = 4, /* progress_timeouts without the end of a computation: the workers are stuck */
 };
 
 struct driver {
@@ -56,8 +56,8 @@ struct driver {
     struct td_metrics *metrics; /* NULL: [metrics] listen is not set */
     uv_timer_t watchdog, status, overdue, drain, returns;
     void *returned_to; /* the piece of the core's memory whose pages were returned last, or NULL */
-    bool notifies;       /* a service manager wants to hear of this daemon */
-    bool watchdog_due;   /* the service manager is to hear of the next event that is handled */
+    bool notifies;     /* a service manager wants to hear of this daemon */
+    bool watchdog_due; /* the service manager is to hear of the next event that is handled */
     td_time status_sent; /* when the last line was sent */
     uv_signal_t term, interrupt, hangup;
     uv_poll_t watch; /* its end of file stops the daemon at once */
@@ -203,15 +203,14 @@ static void send_status(struct driver *d)
     td_notify_status(text);
 }
 
-/* on_returns returns pages of memory that the core does not use to the system: some at a time, since
- * the system needs milliseconds for many. */
+/* on_returns returns pages of memory that the core does not use to the system: some at a time,
+ * since the system needs milliseconds for many. */
 static void on_returns(uv_timer_t *timer)
 {
     struct driver *d = timer->data;
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     size_t bytes = 0, all = 0;
-    while (all < RETURNS_BYTES &&
-           (bytes = td_core_free_piece(d->loop.core, &d->returned_to)) > 0) {
+    while (all < RETURNS_BYTES && (bytes = td_core_free_piece(d->loop.core, &d->returned_to)) > 0) {
         uint8_t *piece = d->returned_to;
         size_t skip = (page - (uintptr_t)piece % page) % page;
         if (bytes < RETURNS_LEAST)
@@ -420,7 +419,7 @@ static bool start_core(struct td_loop *loop)
                                       .own_fault = own_fault,
                                       .segment_waits = segment_waits};
     loop->regions = td_regions_create(c->settings.scratch_bytes, c->settings.region_bytes_max);
-    loop->segments = loop->regions ? td_segments_create(loop->regions) : NULL;
+    loop->segments = loop->regions ? td_segments_create(&loop->uv, loop->regions) : NULL;
     limit_regions(&options.settings);
     if (loop->segments && td_core_create(&loop->core, &options) == TD_OK)
         return true;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compute: the terms of a computation on an operation's memory: a step of a program, or a copy
- * between memory and a packet or message, or the tables of a plan. The core requests computations from its driver in these
- * terms.
- * Pure: types only. */
+ * between memory and a packet or message, or the tables of a plan. The core requests computations
+ * from its driver in these terms. Pure: types only. */
 #ifndef TD_MODEL_COMPUTE_H
 #define TD_MODEL_COMPUTE_H
 
@@ -41,16 +40,16 @@ enum td_compute_kind {
 struct td_compute {
     enum td_compute_kind kind;
     uint64_t handle;
-    struct td_step step; /* UNPACK, LOAD: only `to` matters; LOAD writes every lane */
-    struct td_view view; /* its arrays stay valid until COMPUTED */
-    uint64_t offset;     /* UNPACK, LOAD */
-    uint64_t bytes;      /* UNPACK, LOAD, STORE */
-    uint32_t buffer;     /* UNPACK */
-    const uint8_t *data; /* LOAD: valid until the core's next step, so execute it at once */
-    uint8_t *store;      /* STORE: as data */
+    struct td_step step;       /* UNPACK, LOAD: only `to` matters; LOAD writes every lane */
+    struct td_view view;       /* its arrays stay valid until COMPUTED */
+    uint64_t offset;           /* UNPACK, LOAD */
+    uint64_t bytes;            /* UNPACK, LOAD, STORE */
+    uint32_t buffer;           /* UNPACK */
+    const uint8_t *data;       /* LOAD: valid until the core's next step, so execute it at once */
+    uint8_t *store;            /* STORE: as data */
     struct td_plan_input plan; /* PLAN: its plan lives until COMPUTED, and nothing else uses it */
     struct td_arena *tables;   /* PLAN: for the transform plan */
-    uint64_t cost_bytes; /* estimated bytes of memory that it touches */
+    uint64_t cost_bytes;       /* estimated bytes of memory that it touches */
 };
 
 #endif

@@ -43,7 +43,7 @@ struct node {
     uint32_t early_forgotten, dropped_links, computes, released_buffers;
     struct td_compute compute; /* the latest */
     uint64_t handle;           /* of it */
-    struct td_reply reply; /* the latest, to any client */
+    struct td_reply reply;     /* the latest, to any client */
     char text[TD_TEXT_MAX];
     uint32_t replies;
 };

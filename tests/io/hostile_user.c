@@ -90,8 +90,7 @@ bool hostile_hear(int fd, struct td_reply *reply)
         memcpy(&passed, CMSG_DATA(rights), sizeof passed);
         close(passed);
     }
-    return size > 0 &&
-           td_wire_decode_reply(bytes, (size_t)size, &memory, reply, &why) == TD_OK;
+    return size > 0 && td_wire_decode_reply(bytes, (size_t)size, &memory, reply, &why) == TD_OK;
 }
 
 static void count(struct hostile *me, const struct td_reply *reply)
@@ -241,8 +240,8 @@ static struct td_request move(const char *from, const char *to, uint64_t size, u
     q.u.operation.call.kind = TD_KIND_PLAN_REDIST;
     q.u.operation.description.from = from;
     q.u.operation.description.to = to;
-    q.u.operation.description.redist = (struct td_redist){
-        .dimensions = 1, .schedule = schedule, .element = 1, .size = {size}};
+    q.u.operation.description.redist =
+        (struct td_redist){.dimensions = 1, .schedule = schedule, .element = 1, .size = {size}};
     return q;
 }
 
@@ -409,8 +408,9 @@ static void unread_replies(struct hostile *me)
 
 static void names(struct hostile *me)
 {
-    static const char *const pieces[] = {"\x1b[31m", "\n",     "\r",      "\xc2\x9b", "\xe2\x80\xa8",
-                                         "\xff",     "caf\xe9", "\xe2\x80\xae", "a",   "0123456789"};
+    static const char *const pieces[] = {
+        "\x1b[31m", "\n",      "\r",           "\xc2\x9b", "\xe2\x80\xa8",
+        "\xff",     "caf\xe9", "\xe2\x80\xae", "a",        "0123456789"};
     while (lasts(me)) {
         char text[2][200];
         for (int k = 0; k < 2; k++) {
@@ -457,9 +457,11 @@ static void transforms(struct hostile *me)
         points = points * 21 / 20 % MOST + 17;
         q.u.operation.call.kind = TD_KIND_PLAN_FFT;
         q.u.operation.description.from = q.u.operation.description.to = "";
-        q.u.operation.description.fft =
-            (struct td_fft){.dimensions = 1, .type = TD_TYPE_COMPLEX_DOUBLE, .sign = -1,
-                            .size = {points}, .transform = {1}};
+        q.u.operation.description.fft = (struct td_fft){.dimensions = 1,
+                                                        .type = TD_TYPE_COMPLEX_DOUBLE,
+                                                        .sign = -1,
+                                                        .size = {points},
+                                                        .transform = {1}};
         good = send_call(&p, 0, q) && send_call(&p, 1, q) && end_call(me, &p, &plan);
         if (!good || plan == 0)
             continue;

@@ -23,11 +23,11 @@ enum {
     OTHER = 65533,
     SLICES = 4, /* of an attack: alternately with a process that computes */
     CALLS_MAX = 1 << 20,
-    PAUSE_MS = 2,      /* between two calls */
-    FRESH = 50,        /* calls until a new client is tried */
-    P99_US = 20000,    /* more than beside the process that computes; */
-    MOST_US = 100000,  /* the longest one */
-    EVENT_US = 5000,   /* of the processor in one event of the loop */
+    PAUSE_MS = 2,     /* between two calls */
+    FRESH = 50,       /* calls until a new client is tried */
+    P99_US = 20000,   /* more than beside the process that computes; */
+    MOST_US = 100000, /* the longest one */
+    EVENT_US = 5000,  /* of the processor in one event of the loop */
     GROWTH_MB = 20,
     REST_S = 30, /* until the memory is back */
 };
@@ -35,9 +35,9 @@ enum {
 /* struct other: the other user's process. */
 struct other {
     atomic_bool ends;
-    atomic_bool attacked;  /* now */
-    atomic_uint calls[2];  /* without and with an attack */
-    char lost[200];        /* why a call failed; "": none has */
+    atomic_bool attacked; /* now */
+    atomic_uint calls[2]; /* without and with an attack */
+    char lost[200];       /* why a call failed; "": none has */
     uint32_t us[2][CALLS_MAX];
 };
 
@@ -92,10 +92,10 @@ static bool try_anew(uint32_t number)
     struct td_request q = {
         .kind = TD_REQUEST_REGION, .id = 3, .u.region = {.region = 1, .bytes = 1 << 20}};
     snprintf(name, sizeof name, "new%u", number);
-    bool good = join_other(&fd, &group, 1, name) &&
-                ((hostile_send(fd, &q, memory) && hostile_hear(fd, &reply) &&
-                  reply.error == TD_OK) ||
-                 lost("a region", &reply));
+    bool good =
+        join_other(&fd, &group, 1, name) &&
+        ((hostile_send(fd, &q, memory) && hostile_hear(fd, &reply) && reply.error == TD_OK) ||
+         lost("a region", &reply));
     close(fd);
     close(memory);
     return good;
@@ -298,10 +298,10 @@ int main(int argc, char **argv)
     hostile = shared_memory(sizeof *hostile);
     for (int i = 0; i < HOSTILE_KINDS; i++)
         if (argc < 2 || strstr(hostile_kinds[i].name, argv[1]))
-            tests[count++] = (struct CMUnitTest){
-                .name = hostile_kinds[i].name,
-                .test_func = another_user_is_served_beside_a_hostile_one,
-                .teardown_func = clean_up,
-                .initial_state = (void *)(uintptr_t)&hostile_kinds[i]};
+            tests[count++] =
+                (struct CMUnitTest){.name = hostile_kinds[i].name,
+                                    .test_func = another_user_is_served_beside_a_hostile_one,
+                                    .teardown_func = clean_up,
+                                    .initial_state = (void *)(uintptr_t)&hostile_kinds[i]};
     return _cmocka_run_group_tests("hostile user", tests, count, NULL, NULL);
 }

@@ -82,7 +82,7 @@ struct td_clients {
     bool listens;     /* the loop does not sleep: it looks for letters */
     uv_idle_t unread; /* runs once after a client with a letter may be read again */
     struct td_turns turns;
-    uv_check_t polled; /* runs after the loop has looked at its sockets: reads in turn */
+    uv_check_t polled;  /* runs after the loop has looked at its sockets: reads in turn */
     uv_idle_t unserved; /* active while connections wait for their turn: the loop does not sleep */
     uint32_t next_id, count;
     struct connection *connection[BUCKETS];
@@ -279,7 +279,7 @@ static void receive(struct connection *x)
     take_letter(x); /* that the client has sent before this datagram */
     bool ended = x->removed || x->closing;
     if (message.msg_flags & MSG_TRUNC)
-        size = 1; /* too long: decoding will refuse it */
+        size = 1;              /* too long: decoding will refuse it */
     if (!ended && size <= 0) { /* a datagram is never empty: end of file */
         lose(x);
     } else if (!ended) {

@@ -575,8 +575,8 @@ char *td_exposition_print(const struct td_facts *facts, enum td_exposition_forma
                           size_t *bytes)
 {
     static void (*const parts[])(struct text *) = {
-        info,       operations, failures, segments, predictions, under_way, counts,
-        named_jobs, peers,      links,    queues,   workers,     loop_events, memory,    process};
+        info,  operations, failures, segments, predictions, under_way, counts, named_jobs,
+        peers, links,      queues,   workers,  loop_events, memory,    process};
     char *out = NULL;
     struct text t = {.to = open_memstream(&out, bytes), .format = format, .facts = facts};
     if (!t.to)
