@@ -56,12 +56,9 @@ enum { LATER = 1 }; /* in `bytes` of a piece of the list `later` */
 
 _Static_assert(sizeof(struct piece) == 16, "pieces keep the alignment");
 
-OWN struct td_arena *td_arena_create(size_t bytes)
+/* begin makes an arena of a block, all of whose memory is free. */
+OWN static struct td_arena *begin(struct block *block, size_t bytes)
 {
-    bytes = (bytes + 15) & ~(size_t)15;
-    struct block *block = malloc(sizeof *block + bytes);
-    if (!block)
-        return NULL;
     *block = (struct block){.arena = {.block = block}, .bytes = bytes};
     if (bytes >= sizeof(struct piece)) {
         block->free = (struct piece *)(void *)block->memory;
@@ -70,6 +67,13 @@ OWN struct td_arena *td_arena_create(size_t bytes)
     }
     ASAN_POISON_MEMORY_REGION(block->memory, bytes);
     return &block->arena;
+}
+
+struct td_arena *td_arena_create(size_t bytes)
+{
+    bytes = (bytes + 15) & ~(size_t)15;
+    struct block *block = malloc(sizeof *block + bytes);
+    return block ? begin(block, bytes) : NULL;
 }
 
 void td_arena_destroy(struct td_arena *arena)
@@ -161,7 +165,7 @@ struct td_arena_lack td_arena_lack(const struct td_arena *arena)
     return arena->block->lack;
 }
 
-OWN void *td_arena_alloc(struct td_arena *arena, size_t bytes)
+OWN void *td_arena_take(struct td_arena *arena, size_t bytes)
 {
     struct block *block = arena->block;
     size_t needed = td_arena_piece_bytes(bytes), end = SIZE_MAX;
@@ -181,7 +185,13 @@ OWN void *td_arena_alloc(struct td_arena *arena, size_t bytes)
     for (struct td_arena *a = arena; a; a = a->whole)
         a->used += p->bytes;
     ASAN_UNPOISON_MEMORY_REGION(p + 1, bytes);
-    return memset(p + 1, 0, bytes);
+    return p + 1;
+}
+
+void *td_arena_alloc(struct td_arena *arena, size_t bytes)
+{
+    void *memory = td_arena_take(arena, bytes);
+    return memory ? memset(memory, 0, bytes) : NULL;
 }
 
 void *td_arena_alloc_lines(struct td_arena *arena, size_t bytes)
@@ -251,6 +261,44 @@ OWN void td_arena_settle(struct td_arena *arena)
         p->bytes &= ~(size_t)LATER;
         insert(block, p);
     }
+}
+
+_Static_assert(sizeof(struct block) + 2 * sizeof(struct piece) <= TD_ARENA_WITHIN_MIN,
+               "the least arena within memory has room");
+
+struct td_arena *td_arena_within(void *memory, size_t bytes)
+{
+    struct block *block = memory;
+    assert(bytes >= TD_ARENA_WITHIN_MIN);
+    return begin(block, (bytes - sizeof *block) & ~(size_t)15);
+}
+
+OWN size_t td_arena_fit(struct td_arena *within)
+{
+    struct block *block = within->block;
+    unsigned char *end = block->memory + block->bytes;
+    for (struct piece **link = &block->free, *p; (p = *link); link = &p->u.next)
+        if (!p->u.next && (unsigned char *)p + p->bytes == end) {
+            block->bytes -= p->bytes;
+            *link = NULL;
+            break;
+        }
+    return sizeof *block + block->bytes;
+}
+
+OWN void td_arena_trim(void *memory, size_t bytes)
+{
+    struct piece *p = (struct piece *)memory - 1;
+    size_t needed = td_arena_piece_bytes(bytes);
+    if (p->bytes < needed + 2 * sizeof *p)
+        return;
+    struct piece *rest = (struct piece *)(void *)((unsigned char *)p + needed);
+    ASAN_UNPOISON_MEMORY_REGION(rest, sizeof *rest);
+    rest->bytes = p->bytes - needed;
+    p->bytes = needed;
+    for (struct td_arena *a = p->u.owner; a; a = a->whole)
+        a->used -= rest->bytes;
+    insert(p->u.owner->block, rest);
 }
 
 size_t td_arena_used(const struct td_arena *arena)

@@ -38,6 +38,8 @@ void td_arena_part_free(struct td_arena *part);
 /* td_arena_alloc returns zeroed memory aligned to 16 bytes, or NULL if no free piece is large
  * enough, or a limit forbids it. A size of 0 allocates a piece of its own. */
 void *td_arena_alloc(struct td_arena *arena, size_t bytes);
+/* td_arena_take does the same with memory of any content: it takes no time, however many bytes. */
+void *td_arena_take(struct td_arena *arena, size_t bytes);
 /* td_arena_alloc_lines does the same with memory aligned to a cache line. The memory cannot be
  * freed. */
 void *td_arena_alloc_lines(struct td_arena *arena, size_t bytes);
@@ -47,6 +49,14 @@ void td_arena_free(struct td_arena *arena, void *memory);
  * longer counted as used. */
 void td_arena_free_later(struct td_arena *arena, void *memory);
 void td_arena_settle(struct td_arena *arena);
+/* td_arena_within makes an arena in memory of the caller, aligned to 16 bytes, of at least
+ * TD_ARENA_WITHIN_MIN bytes. It ends with the memory. */
+enum { TD_ARENA_WITHIN_MIN = 256 };
+struct td_arena *td_arena_within(void *memory, size_t bytes);
+/* td_arena_fit ends the allocation of such an arena, and returns how many bytes of its memory it
+ * needs. td_arena_trim returns the bytes of an allocation behind the first `bytes`. */
+size_t td_arena_fit(struct td_arena *within);
+void td_arena_trim(void *memory, size_t bytes);
 /* td_arena_refuse begins a simulated shortage, or ends it. */
 void td_arena_refuse(struct td_arena *arena, struct td_refusals refusals);
 /* td_arena_touched returns the end of the bytes of the block that pieces have had since

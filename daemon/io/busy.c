@@ -73,10 +73,11 @@ uint64_t td_busy_end(struct td_busy *b)
             td_busy_note(b, now, (struct td_busy_event){ns, ns, b->what});
         return ns;
     }
+    bool known = b->began - b->cpu_read_at <= TD_BUSY_LONG_NS;
     uint64_t before = b->cpu_ns;
     read_cpu(b, now);
-    uint64_t cpu_ns = b->cpu_ns - before;
-    td_busy_note(b, now, (struct td_busy_event){ns, cpu_ns < ns ? cpu_ns : ns, b->what});
+    uint64_t cpu_ns = !known ? 0 : b->cpu_ns - before < ns ? b->cpu_ns - before : ns;
+    td_busy_note(b, now, (struct td_busy_event){ns, cpu_ns, b->what});
     return ns;
 }
 

@@ -5,7 +5,8 @@
  * Two clocks: the time that passed, in which the thread may have waited for a processor, and the
  * processor's time of the thread. The second one takes a system call, so it is read only at the end
  * of an event of more than TD_BUSY_LONG_NS, and before events that may be so long
- * (td_busy_may_last). Without such a reading it is at most the time that passed.
+ * (td_busy_may_last). It is known of an event if the reading before it was at most TD_BUSY_LONG_NS
+ * old, which is how much too large it may be.
  * Owns: nothing. */
 #ifndef TD_IO_BUSY_H
 #define TD_IO_BUSY_H
@@ -18,7 +19,7 @@
 /* struct td_busy_event: an event that took long. */
 struct td_busy_event {
     uint64_t ns;      /* that passed */
-    uint64_t cpu_ns;  /* the processor's time of the thread in it, at most */
+    uint64_t cpu_ns;  /* the processor's time of the thread in it, at most; 0: unknown */
     const char *what; /* the kind of event */
 };
 

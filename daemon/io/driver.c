@@ -424,7 +424,7 @@ static bool start_core(struct td_loop *loop)
                                       .own_fault = own_fault,
                                       .segment_waits = segment_waits};
     loop->regions = td_regions_create(c->settings.scratch_bytes, c->settings.region_bytes_max);
-    loop->segments = loop->regions ? td_segments_create(loop->regions) : NULL;
+    loop->segments = loop->regions ? td_segments_create(&loop->uv, loop->regions) : NULL;
     limit_regions(&options.settings);
     if (loop->segments && td_core_create(&loop->core, &options) == TD_OK)
         return true;

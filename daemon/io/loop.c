@@ -62,9 +62,13 @@ static void on_more(uv_idle_t *idle)
     td_loop_wake(idle->data);
 }
 
-static void on_deadline(void *loop)
+static void on_deadline(void *data)
 {
+    struct td_loop *loop = data;
+    td_busy_begin(&loop->busy, "timers and work left");
+    td_busy_may_last(&loop->busy, NULL);
     td_loop_wake(loop);
+    td_busy_end(&loop->busy);
 }
 
 static void arm(struct td_loop *loop)
@@ -144,6 +148,13 @@ static const char *name_of(const struct td_event *event)
     return names[event->kind];
 }
 
+/* may_last returns false for the events of short calls, which are many. */
+static bool may_last(enum td_event_kind kind)
+{
+    return kind == TD_EVENT_CLIENT_CLOSED || kind == TD_EVENT_LINK_UP ||
+           kind == TD_EVENT_LINK_DOWN || kind == TD_EVENT_REGION_FAILED;
+}
+
 void td_loop_feed(struct td_loop *loop, const struct td_event *event)
 {
     struct td_event next, wake = {.kind = TD_EVENT_WAKE};
@@ -154,6 +165,8 @@ void td_loop_feed(struct td_loop *loop, const struct td_event *event)
     loop->stepping = true;
     loop->woken_at = 0;
     td_busy_begin(&loop->busy, name_of(event));
+    if (may_last(event->kind))
+        td_busy_may_last(&loop->busy, NULL);
     step(loop, event);
     int wakes = 0;
     td_time begun = 0;

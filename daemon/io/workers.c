@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "collectives/planner.h"
 #include "compute/compute.h"
 #include "compute/fft/step.h"
 #include "io/control/peers_buffers.h"
@@ -120,7 +121,9 @@ static void run(struct task *task)
 {
     const struct td_compute *c = &task->compute;
     uint64_t left = task->all - task->done, bytes = task->part < left ? task->part : left;
-    if (c->kind == TD_COMPUTE_STEP && task->all == 0)
+    if (c->kind == TD_COMPUTE_PLAN)
+        task->error = td_collectives_planner.make(&c->plan, c->tables) ? TD_OK : TD_ERR_NO_MEMORY;
+    else if (c->kind == TD_COMPUTE_STEP && task->all == 0)
         task->error = td_step_run_by(&c->step, &task->bases, task->waiter.plan);
     else if (c->kind == TD_COMPUTE_STEP)
         td_step_run_part(&c->step, &task->bases, task->done, bytes);
@@ -133,7 +136,7 @@ static void run(struct task *task)
         td_compute_unpack(&c->step.to, &c->step.to_lanes, &task->bases, c->offset + task->done,
                           bytes, task->in + task->done);
     task->done += bytes;
-    if (td_regions_any_lost() && task->error == TD_OK)
+    if (td_regions_any_lost() && task->error == TD_OK && c->kind != TD_COMPUTE_PLAN)
         task->error = TD_ERR_SYSTEM; /* a page may have been in this region: this is not a result */
 }
 

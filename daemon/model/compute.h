@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compute: the terms of a computation on an operation's memory: a step of a program, or a copy
- * between memory and a packet or message. The core requests computations from its driver in these
- * terms.
- * Pure: types only. */
+ * between memory and a packet or message, or the tables of a plan. The core requests computations
+ * from its driver in these terms. Pure: types only. */
 #ifndef TD_MODEL_COMPUTE_H
 #define TD_MODEL_COMPUTE_H
 
 #include "form.h"
+#include "plan.h"
 #include "program.h"
 
 /* struct td_memory: a buffer of a rank on this node, inside the region with this handle. */
@@ -34,19 +34,23 @@ enum td_compute_kind {
     TD_COMPUTE_UNPACK, /* copy a received buffer to bytes [offset, offset + bytes) of step.to */
     TD_COMPUTE_LOAD,   /* the same, but of bytes of the core or of a message */
     TD_COMPUTE_STORE,  /* copy step.from to bytes of the core */
+    TD_COMPUTE_PLAN,   /* make a transform plan, as the planner does; TD_ERR_NO_MEMORY: `tables` is
+                          full */
 };
 
 struct td_compute {
     enum td_compute_kind kind;
     uint64_t handle;
-    struct td_step step; /* UNPACK, LOAD: only `to` matters; LOAD writes every lane */
-    struct td_view view; /* its arrays stay valid until COMPUTED */
-    uint64_t offset;     /* UNPACK, LOAD */
-    uint64_t bytes;      /* UNPACK, LOAD, STORE */
-    uint32_t buffer;     /* UNPACK */
-    const uint8_t *data; /* LOAD: valid until the core's next step, so execute it at once */
-    uint8_t *store;      /* STORE: as data */
-    uint64_t cost_bytes; /* estimated bytes of memory that it touches */
+    struct td_step step;       /* UNPACK, LOAD: only `to` matters; LOAD writes every lane */
+    struct td_view view;       /* its arrays stay valid until COMPUTED */
+    uint64_t offset;           /* UNPACK, LOAD */
+    uint64_t bytes;            /* UNPACK, LOAD, STORE */
+    uint32_t buffer;           /* UNPACK */
+    const uint8_t *data;       /* LOAD: valid until the core's next step, so execute it at once */
+    uint8_t *store;            /* STORE: as data */
+    struct td_plan_input plan; /* PLAN: its plan lives until COMPUTED, and nothing else uses it */
+    struct td_arena *tables;   /* PLAN: for the transform plan */
+    uint64_t cost_bytes;       /* estimated bytes of memory that it touches */
 };
 
 #endif

@@ -253,7 +253,7 @@ static bool read_layout(struct maker *m, const char *side, const char *text, uin
     return false;
 }
 
-/* A daemon makes a plan between two requests: the limit is a few tenths of a second. */
+/* A worker makes a plan: the limit is a few tenths of a second. */
 enum { WORK_MAX = 1 << 24 };
 
 /* repeats returns true if the overlap tables of the two layouts can be made within that limit. */
@@ -339,16 +339,15 @@ struct td_plan *td_plan_make(struct td_arena *arena, unsigned kind,
         return plan;
     }
     *error = m.error;
-    td_plan_free(plan, arena, NULL);
+    td_plan_free(plan, arena);
     return NULL;
 }
 
-void td_plan_free(struct td_plan *plan, struct td_arena *arena, const struct td_planner *planner)
+void td_plan_free(struct td_plan *plan, struct td_arena *arena)
 {
     if (!plan || --plan->users > 0)
         return;
-    if (plan->transform_plan)
-        planner->free(plan->transform_plan, arena);
+    td_arena_free(arena, plan->tables);
     td_layout_free(&plan->from, arena);
     td_layout_free(&plan->to, arena);
     td_arena_free(arena, plan);

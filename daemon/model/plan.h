@@ -4,8 +4,8 @@
  *
  * All ranks describe the same plan; the gate compares its digest. The method keeps the tables of
  * its programs (overlaps, schedules) in the plan's transform plan. When all ranks have agreed, the
- * driver's planner chooses the method and makes the transform plan. Owns: the layouts and the
- * transform plan, in the arena. Pure: no I/O, clock, or globals. */
+ * driver's planner chooses the method and makes the transform plan, which may take seconds. Owns:
+ * the layouts and the transform plan, in the arena. Pure: no I/O, clock, or globals. */
 #ifndef TD_MODEL_PLAN_H
 #define TD_MODEL_PLAN_H
 
@@ -71,6 +71,7 @@ struct td_plan {
         rows; /* FFT: complex, of two or three axes, in rows before and after; fft_rows may apply */
     const struct td_method *method;           /* of its executions; the planner chooses it */
     struct td_transform_plan *transform_plan; /* NULL: the method keeps no tables */
+    void *tables;                             /* memory of the transform plan */
     uint32_t holders;                         /* number of local ranks that have not freed it */
     uint8_t held[TD_NODE_RANKS_MAX / 8];      /* bitmap of these ranks */
     uint32_t users; /* operations, and the list of plans; the last user frees it */
@@ -84,11 +85,12 @@ struct td_plan_input {
     const struct td_topology *topology;
     const struct td_tuning *tuning;
 };
-/* struct td_planner: the driver gives it to the core. `make` chooses the plan's method and makes
- * its transform plan; it returns false if the arena is full. `free` frees the transform plan. */
+/* struct td_planner: `make` chooses the plan's method and makes its transform plan; it returns
+ * false if the arena is full. It writes nothing else, so it may run beside the core. `cost_bytes`
+ * returns about how many bytes of memory it touches. */
 struct td_planner {
     bool (*make)(const struct td_plan_input *input, struct td_arena *arena);
-    void (*free)(struct td_transform_plan *transform_plan, struct td_arena *arena);
+    uint64_t (*cost_bytes)(const struct td_plan_input *input);
 };
 
 /* td_plan_make reads a description for a group of `ranks`. On an error it returns NULL with *error
@@ -97,7 +99,7 @@ struct td_plan *td_plan_make(struct td_arena *arena, unsigned kind,
                              const struct td_description *description, uint32_t ranks,
                              td_err *error, char *text, size_t size);
 /* td_plan_free accepts NULL. */
-void td_plan_free(struct td_plan *plan, struct td_arena *arena, const struct td_planner *planner);
+void td_plan_free(struct td_plan *plan, struct td_arena *arena);
 /* td_plan_bytes returns the bytes of a rank's part of the array, before (side 0) or after (1), and
  * writes the part to *box. Along an axis in which the part is not contiguous, the box begins with
  * the first index and has the number of indices. */

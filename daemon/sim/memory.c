@@ -8,6 +8,7 @@
 
 #include "checker.h"
 #include "clock.h"
+#include "collectives/planner.h"
 #include "compute/compute.h"
 #include "compute/fft/step.h"
 #include "cores.h"
@@ -142,8 +143,15 @@ struct computation {
     td_err error;
 };
 
+static td_err make_plan(const struct td_compute *c)
+{
+    return td_collectives_planner.make(&c->plan, c->tables) ? TD_OK : TD_ERR_NO_MEMORY;
+}
+
 static td_err run_computation(struct td_sim *sim, uint32_t node, const struct td_compute *c)
 {
+    if (c->kind == TD_COMPUTE_PLAN)
+        return make_plan(c);
     struct node *n = &sim->node[node];
     uint8_t *room[2 * TD_NODE_RANKS_MAX];
     struct td_bases bases;
@@ -162,18 +170,22 @@ static td_err run_computation(struct td_sim *sim, uint32_t node, const struct td
     case TD_COMPUTE_STORE:
         td_compute_pack(&c->step.from, &bases, 0, c->bytes, c->store);
         return TD_OK;
+    case TD_COMPUTE_PLAN:
+        break;
     }
     return TD_ERR_INTERNAL;
 }
 
 static const char *compute_name(const struct td_compute *c)
 {
-    return c->kind == TD_COMPUTE_STEP ? td_step_kind_name(c->step.kind) : "unpack, load or store";
+    return c->kind == TD_COMPUTE_STEP   ? td_step_kind_name(c->step.kind)
+           : c->kind == TD_COMPUTE_PLAN ? "plan"
+                                        : "unpack, load or store";
 }
 
 void memory_compute(struct td_sim *sim, uint32_t node, const struct td_compute *c)
 {
-    if (sim->instant) {
+    if (sim->instant && c->kind != TD_COMPUTE_PLAN) {
         trace_line(sim, node, '<', "compute %s", compute_name(c));
         cores_complete(sim, TD_EVENT_COMPUTED, c->handle);
         return;
@@ -184,7 +196,8 @@ void memory_compute(struct td_sim *sim, uint32_t node, const struct td_compute *
     bool modelled = sim->options.modelled;
     td_time later = 0;
     k->error = faults_slow_worker(sim, node, c, &later);
-    if (sim->options.timing_only || k->error != TD_OK) {
+    bool only_time = sim->options.timing_only && c->kind != TD_COMPUTE_PLAN;
+    if (only_time || k->error != TD_OK) {
         k->done = true;
     } else if (modelled || c->kind == TD_COMPUTE_LOAD || c->kind == TD_COMPUTE_STORE ||
                td_sim_random(sim, 2)) {
@@ -206,7 +219,7 @@ void memory_computed(struct td_sim *sim, const struct event *e)
     if (e->epoch != sim->node[e->node].starts)
         return; /* an earlier daemon began it */
     sim->node[e->node].under_way--;
-    if (!k->done && !sim->options.timing_only)
+    if (!k->done)
         k->error = run_computation(sim, e->node, &k->compute);
     trace_line(sim, e->node, '>', "computed");
     cores_feed(sim, e->node,

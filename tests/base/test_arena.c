@@ -203,6 +203,35 @@ static void memory_that_pieces_have_had_is_given_back_once(void **state)
     td_arena_destroy(arena);
 }
 
+static void an_arena_within_another_one_gives_back_what_it_does_not_need(void **state)
+{
+    (void)state;
+    struct td_arena *arena = td_arena_create(1 << 20);
+    void *memory = td_arena_take(arena, 1 << 16);
+    memset(memory, 0xa5, 1 << 16);
+    struct td_arena *within = td_arena_within(memory, 1 << 16);
+    unsigned char *kept = NULL, *freed = td_arena_alloc(within, 20000);
+    assert_null(td_arena_alloc(within, 1 << 16));
+    kept = td_arena_alloc(within, 5000);
+    td_arena_free(within, freed);
+    for (int i = 0; i < 5000; i++)
+        assert_int_equal(kept[i], 0);
+    memset(kept, 1, 5000);
+    size_t needed = td_arena_fit(within);
+    assert_in_range(needed, 25000, 26000);
+    td_arena_trim(memory, needed);
+    assert_in_range(td_arena_used(arena), needed, needed + 64);
+    unsigned char *rest = td_arena_alloc(arena, (1 << 20) - needed - 256);
+    assert_non_null(rest); /* the end has merged with what was free */
+    assert_int_equal(kept[4999], 1);
+    assert_null(td_arena_alloc(within, 30000));
+    assert_ptr_equal(td_arena_alloc(within, 100), freed);
+    td_arena_free(arena, rest);
+    td_arena_free(arena, memory);
+    assert_int_equal(td_arena_used(arena), 0);
+    td_arena_destroy(arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -211,6 +240,7 @@ int main(void)
         cmocka_unit_test(memory_that_pieces_have_had_is_given_back_once),
         cmocka_unit_test(holes_of_one_holder_leave_the_rest_in_one_piece),
         cmocka_unit_test(memory_that_is_freed_later_stays_until_it_is_settled),
+        cmocka_unit_test(an_arena_within_another_one_gives_back_what_it_does_not_need),
         cmocka_unit_test(ranges_never_overlap_and_merge_when_freed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -51,6 +51,7 @@ static void record(uint32_t first)
         } else if (a->kind == TD_ACTION_COMPUTE) {
             node.computes++;
             node.handle = a->u.compute.handle;
+            node.compute = a->u.compute;
         } else if (a->kind == TD_ACTION_DROP_LINK) {
             node.dropped_links++;
         } else if (a->kind == TD_ACTION_RELEASE_BUFFER) {

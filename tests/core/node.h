@@ -41,8 +41,9 @@ struct node {
     uint32_t packets, waiting; /* waiting: those that the driver may hold for a while */
     struct node_kept repeats, forgets, early_kept, early_taken;
     uint32_t early_forgotten, dropped_links, computes, released_buffers;
-    uint64_t handle;       /* of the latest COMPUTE */
-    struct td_reply reply; /* the latest, to any client */
+    struct td_compute compute; /* the latest */
+    uint64_t handle;           /* of it */
+    struct td_reply reply;     /* the latest, to any client */
     char text[TD_TEXT_MAX];
     uint32_t replies;
 };

@@ -255,32 +255,80 @@ static void a_plan_is_freed_with_its_last_holder(void **state)
     node_end();
 }
 
-static void a_plan_that_the_ranks_have_agreed_on_is_gone_when_all_have_freed_it(void **state)
+/* call_plan makes the group's rank ask for a plan, whose tables a worker then makes. It returns the
+ * memory that was used before. */
+static uint64_t call_plan(struct td_communicator **c)
 {
-    (void)state;
     node_begin("1", 0, NULL);
     node.core->options.planner = td_collectives_planner;
-    struct td_communicator *c = node_group(1);
-    struct td_client *client = td_client_find(node.core, NODE_CLIENT);
+    *c = node_group(1);
     uint64_t used = td_arena_used(node.core->arena);
     struct td_request q = {.kind = TD_REQUEST_OPERATION, .id = 10};
-    q.u.operation.group = c->number;
+    q.u.operation.group = (*c)->number;
     q.u.operation.call.kind = TD_KIND_PLAN_REDIST;
     q.u.operation.description.redist =
         (struct td_redist){.dimensions = 1, .element = 8, .size = {8}};
     q.u.operation.description.from = q.u.operation.description.to = "";
     q.u.operation.timeout_ns = -1;
-    td_arrival_request(node.core, client, &q);
+    td_arrival_request(node.core, td_client_find(node.core, NODE_CLIENT), &q);
     node_run();
+    assert_int_equal(node.compute.kind, TD_COMPUTE_PLAN);
+    assert_int_equal(node.replies, 0);
+    return used;
+}
+
+static void computed(td_err error)
+{
+    node_step(&(struct td_event){.kind = TD_EVENT_COMPUTED,
+                                 .u.computed = {.handle = node.handle, .error = error}});
+}
+
+static void a_plan_that_the_ranks_have_agreed_on_is_gone_when_all_have_freed_it(void **state)
+{
+    (void)state;
+    struct td_communicator *c = NULL;
+    uint64_t used = call_plan(&c);
+    assert_true(td_collectives_planner.make(&node.compute.plan, node.compute.tables));
+    computed(TD_OK);
     assert_int_equal(node.reply.kind, TD_REPLY_PLANNED);
     assert_non_null(c->plans);
     assert_int_equal(c->plans->holders, 1);
-    q = (struct td_request){.kind = TD_REQUEST_UNPLAN, .id = 11};
+    struct td_request q = {.kind = TD_REQUEST_UNPLAN, .id = 11};
     q.u.unplan.group = c->number;
     q.u.unplan.plan = node.reply.u.planned.plan;
-    td_communicator_unplan(node.core, client, &q);
+    td_communicator_unplan(node.core, td_client_find(node.core, NODE_CLIENT), &q);
     assert_null(c->plans);
     assert_int_equal(td_arena_used(node.core->arena), used);
+    node_end();
+}
+
+static void tables_that_do_not_fit_are_made_again_in_more_memory(void **state)
+{
+    (void)state;
+    struct td_communicator *c = NULL;
+    uint64_t used = call_plan(&c);
+    for (uint64_t bytes = 0, before = 0; node.replies == 0; before = bytes) {
+        bytes = td_arena_used(node.core->arena);
+        assert_true(bytes > before);
+        computed(TD_ERR_NO_MEMORY); /* until the memory ends */
+    }
+    assert_int_equal(node.reply.error, TD_ERR_NO_MEMORY);
+    assert_non_null(strstr(node.text, "raise [limits] memory"));
+    assert_null(c->plans);
+    assert_true(td_arena_used(node.core->arena) <= used + 4096);
+    node_end();
+}
+
+static void a_plan_whose_rank_leaves_meanwhile_is_freed_when_its_tables_are_made(void **state)
+{
+    (void)state;
+    struct td_communicator *c = NULL;
+    (void)call_plan(&c);
+    struct td_compute compute = node.compute;
+    node_step(&(struct td_event){.kind = TD_EVENT_CLIENT_CLOSED, .u.closed.client = NODE_CLIENT});
+    assert_true(td_collectives_planner.make(&compute.plan, compute.tables)); /* it lives until */
+    computed(TD_OK);
+    assert_int_equal(node.core->operations->count, 0);
     node_end();
 }
 
@@ -292,6 +340,8 @@ int main(void)
         cmocka_unit_test(a_group_finds_each_of_its_plans),
         cmocka_unit_test(a_plan_is_freed_with_its_last_holder),
         cmocka_unit_test(a_plan_that_the_ranks_have_agreed_on_is_gone_when_all_have_freed_it),
+        cmocka_unit_test(tables_that_do_not_fit_are_made_again_in_more_memory),
+        cmocka_unit_test(a_plan_whose_rank_leaves_meanwhile_is_freed_when_its_tables_are_made),
         cmocka_unit_test(a_membership_of_many_runs_is_passed_on_in_pieces),
         cmocka_unit_test(pieces_that_follow_a_refused_one_make_no_group),
         cmocka_unit_test(a_membership_seats_the_join_that_it_names),

@@ -294,7 +294,7 @@ static void destroy(struct td_core *core, struct td_communicator *c)
     while (c->plans) {
         struct td_plan *plan = c->plans;
         c->plans = plan->next;
-        td_plan_free(plan, core->arena, &core->options.planner);
+        td_plan_free(plan, core->arena);
     }
     td_core_unqueue(core, &c->task);
     td_core_unqueue(core, &c->parting.task);
@@ -466,7 +466,7 @@ static bool release_plan(struct td_core *core, struct td_communicator *c, struct
     while (*link != plan)
         link = &(*link)->next;
     *link = plan->next;
-    td_plan_free(plan, core->arena, &core->options.planner);
+    td_plan_free(plan, core->arena);
     return true;
 }
 

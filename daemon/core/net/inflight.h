@@ -20,6 +20,7 @@ enum td_inflight_kind {
     TD_INFLIGHT_STEP,   /* a step of a program */
     TD_INFLIGHT_UNPACK, /* part of a RECV step, from a packet */
     TD_INFLIGHT_RIDE,   /* payload of the gate */
+    TD_INFLIGHT_PLAN,   /* the transform plan of a plan */
     TD_INFLIGHT_PACKET, /* a packet of this node that is being sent or is not acknowledged */
     TD_INFLIGHT_CARRY,  /* a CARRY that the driver has not encoded yet */
 };

@@ -11,6 +11,9 @@
 #include "core/net/session.h"
 #include "stall.h"
 
+/* The memory that a transform plan is made in at first, and its growth when it is too small. */
+enum { TABLES_BYTES = 1 << 16, TABLES_GROWTH = 4 };
+
 static uint64_t ride_slot_bytes(const struct td_operation *o)
 {
     return ((uint64_t)o->program.ride_bytes + 63) & ~(uint64_t)63;
@@ -21,17 +24,54 @@ bool td_admission_rides(const struct td_operation *o)
     return o->program.ride != TD_RIDE_NONE && o->program.ride_bytes > 0;
 }
 
-/* make_transform_plan chooses the method of a plan, and makes its transform plan. */
-static bool make_transform_plan(struct td_core *core, struct td_operation *o)
+/* compute_plan has the driver make the transform plan of a plan, in so many bytes. It returns false
+ * if there is no memory, or no free in-flight record. */
+static bool compute_plan(struct td_core *core, struct td_operation *o, size_t bytes)
 {
     const struct td_communicator *c = o->communicator;
-    const struct td_plan_input input = {.plan = o->plan,
-                                        .group = &c->group,
-                                        .slot = c->slot,
-                                        .topology = &core->options.topology,
-                                        .tuning = &core->settings.tuning};
-    return !td_call_plans(o->least.call.kind) ||
-           core->options.planner.make(&input, c->account->lasting);
+    td_arena_free(core->arena, o->plan->tables);
+    o->plan->tables = td_arena_take(c->account->lasting, bytes);
+    struct td_inflight *flight =
+        o->plan->tables ? td_inflight_acquire(core, TD_INFLIGHT_PLAN, o) : NULL;
+    if (!flight)
+        return false;
+    struct td_compute *compute = &td_core_act(core, TD_ACTION_COMPUTE)->u.compute;
+    compute->kind = TD_COMPUTE_PLAN;
+    compute->handle = td_inflight_handle(core, flight);
+    compute->view = (struct td_view){.job = c->world};
+    compute->plan = (struct td_plan_input){.plan = o->plan,
+                                           .group = &c->group,
+                                           .slot = c->slot,
+                                           .topology = &core->options.topology,
+                                           .tuning = &core->settings.tuning};
+    compute->cost_bytes = core->options.planner.cost_bytes(&compute->plan);
+    compute->tables = td_arena_within(o->plan->tables, bytes);
+    o->tables_bytes = bytes;
+    td_operation_in_flight_begin(o);
+    return true;
+}
+
+/* refuse_memory refuses an operation for which this node has no memory. */
+static void refuse_memory(struct td_core *core, struct td_operation *o)
+{
+    td_operation_transition(o, TD_OPERATION_REFUSE);
+    td_operation_appeal(
+        core, o, TD_ERR_NO_MEMORY,
+        td_account_no_memory(core, o->communicator->account, td_operation_describe(core, o)));
+}
+
+void td_admission_planned(struct td_core *core, struct td_operation *o, td_err error)
+{
+    if (o->state > TD_OPERATION_PREPARING)
+        return; /* it has ended meanwhile */
+    if (error == TD_OK) {
+        struct td_arena *tables = o->plan->tables;
+        td_arena_trim(tables, td_arena_fit(tables));
+    } else if (error != TD_ERR_NO_MEMORY ||
+               !compute_plan(core, o, TABLES_GROWTH * o->tables_bytes)) {
+        refuse_memory(core, o);
+    }
+    td_core_queue(core, &o->task);
 }
 
 /* compile makes the program and its counters. It returns false after an appeal. */
@@ -63,17 +103,21 @@ static bool compile(struct td_core *core, struct td_operation *o)
             ((o->program.ride == TD_RIDE_COMBINE ? c->children : 0) + 1) * ride_slot_bytes(o);
     uint64_t most = td_account_most(core, c->account, TD_HOLD_SCRATCH);
     bool fits = o->scratch_bytes <= most;
-    if (fits && grown && td_engine_init(core, o) && make_transform_plan(core, o))
+    if (fits && grown && td_engine_init(core, o) &&
+        (!td_call_plans(call->kind) || compute_plan(core, o, TABLES_BYTES)))
         return true;
+    if (fits) {
+        refuse_memory(core, o);
+        return false;
+    }
     td_operation_transition(o, TD_OPERATION_REFUSE);
-    td_operation_appeal(
-        core, o, TD_ERR_NO_MEMORY,
-        fits ? td_account_no_memory(core, c->account, td_operation_describe(core, o))
-             : td_core_format(core,
-                              "%s needs %llu bytes of scratch on node %u, which has %llu for "
-                              "one user: raise [limits] scratch",
-                              td_operation_describe(core, o), (unsigned long long)o->scratch_bytes,
-                              core->node, (unsigned long long)most));
+    td_operation_appeal(core, o, TD_ERR_NO_MEMORY,
+                        td_core_format(core,
+                                       "%s needs %llu bytes of scratch on node %u, which has %llu "
+                                       "for one user: raise [limits] scratch",
+                                       td_operation_describe(core, o),
+                                       (unsigned long long)o->scratch_bytes, core->node,
+                                       (unsigned long long)most));
     return false;
 }
 

@@ -12,6 +12,9 @@
 bool td_admission_complete(struct td_core *core, struct td_operation *o);
 /* td_admission_advance continues from there to the announcement. */
 void td_admission_advance(struct td_core *core, struct td_operation *o);
+/* td_admission_planned takes the end of the computation of a transform plan (TD_COMPUTE_PLAN). If
+ * its tables did not fit, they are made again in more memory. */
+void td_admission_planned(struct td_core *core, struct td_operation *o, td_err error);
 /* td_admission_rides returns true if a payload travels with announcement and release. */
 bool td_admission_rides(const struct td_operation *o);
 /* td_admission_load_release makes the result the payload of the release of a child. */

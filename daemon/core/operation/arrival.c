@@ -336,7 +336,7 @@ static void arrive(struct td_core *core, struct td_client *client, struct td_com
         error = admit(core, client, c, seat, q, &call, plan, &b, &o, &text);
     if (error != TD_OK) {
         release_buffers(core, &b);
-        td_plan_free(made, core->arena, &core->options.planner);
+        td_plan_free(made, core->arena);
         refuse(core, client, q->id, error, text);
         return;
     }
@@ -366,7 +366,7 @@ static void arrive(struct td_core *core, struct td_client *client, struct td_com
     o->source[local] = memory_of(&b, 0, &q->u.operation.source);
     o->destination[local] = memory_of(&b, 1, &q->u.operation.destination);
     if (o->plan) {
-        td_plan_free(made, core->arena, &core->options.planner);
+        td_plan_free(made, core->arena);
     } else if (plan) {
         o->plan = plan;
         plan->users++;

@@ -5,6 +5,7 @@
 
 #include "core/net/inflight.h"
 #include "core/net/link.h"
+#include "admission.h"
 #include "operation.h"
 #include "recording.h"
 #include "stall.h"
@@ -319,6 +320,11 @@ void td_engine_computed(struct td_core *core, uint64_t handle, td_err error)
     struct td_inflight flight = *td_inflight_find(core, handle);
     struct td_operation *o = flight.operation;
     td_inflight_release(core, td_inflight_find(core, handle));
+    if (flight.kind == TD_INFLIGHT_PLAN) {
+        td_admission_planned(core, o, error);
+        td_operation_in_flight_end(core, o);
+        return;
+    }
     if (flight.kind == TD_INFLIGHT_UNPACK) {
         if (flight.buffer != UINT32_MAX)
             td_core_release_buffer(core, flight.buffer);

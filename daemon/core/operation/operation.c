@@ -79,7 +79,7 @@ static void release_record(struct td_core *core, struct td_operation *o)
     drop_text(core, o, o->pending_text);
     drop_text(core, o, o->cancel_text);
     td_flood_free(core, o);
-    td_plan_free(o->plan, core->arena, &core->options.planner);
+    td_plan_free(o->plan, core->arena);
     td_counts_free(&o->counts, core->arena);
     td_communicator_tree_release(core, o->tree);
     td_core_unqueue(core, &o->task);

@@ -96,6 +96,7 @@ struct td_operation {
     bool scratch_spared;  /* it is announced without scratch until all ranks have called */
     bool scratch_lacking; /* this node or one below had no room when it last announced */
     uint64_t scratch_offset, scratch_bytes;
+    uint64_t tables_bytes; /* memory in which the transform plan of a plan is made */
     td_time retry_at, scratch_lacking_since;
     uint32_t retries;
     td_time spare_at; /* when the nodes below give their scratch back, if ranks are still missing */

@@ -147,6 +147,7 @@ static void lose(struct connection *x)
     struct td_loop *loop = x->clients->loop;
     uint32_t id = x->id;
     bool known = !x->closing;
+    td_busy_may_last(&loop->busy, "end of a client");
     remove_connection(x);
     if (known)
         td_loop_feed(loop,
@@ -431,7 +432,7 @@ static bool serve(struct td_clients *c)
     for (uint64_t spent = 0; spent < TD_TURNS_NS && !loop->stopped;) {
         if (!(x = (struct connection *)td_turns_next(&c->turns)))
             break;
-        td_time began = td_busy_begin(&loop->busy, "request");
+        td_time began = td_busy_begin(&loop->busy, "request: call");
         bool more = read_one(x);
         uint64_t ns = td_busy_end(&loop->busy);
         /* work left of others was done after that */

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { STACK_BYTES = 1 << 18, PIECE_BYTES = 1 << 22 };
+enum { STACK_BYTES = 1 << 18, PIECE_BYTES = 1 << 19 };
 
 enum work { WORK_CLOSE, WORK_UNMAP, WORK_POPULATE };
 
@@ -76,8 +76,18 @@ static struct item *take(struct td_closer *c)
     return NULL;
 }
 
-/* end_item does the work of an item. To populate, it takes the lock of the address space for a
- * piece at a time, because the loop maps memory meanwhile. */
+/* advise advises the kernel of the memory of an item, a piece at a time: each takes the lock of the
+ * address space, and the loop maps memory meanwhile. */
+static void advise(const struct item *item, int advice)
+{
+    for (size_t at = 0, piece; at < item->bytes; at += piece) {
+        piece = item->bytes - at < PIECE_BYTES ? item->bytes - at : PIECE_BYTES;
+        if (madvise(item->base + at, piece, advice) != 0)
+            return;
+    }
+}
+
+/* end_item does the work of an item. */
 static void end_item(const struct item *item)
 {
     switch (item->work) {
@@ -85,14 +95,11 @@ static void end_item(const struct item *item)
         close(item->fd);
         break;
     case WORK_UNMAP:
+        advise(item, MADV_DONTNEED); /* so that the rest takes no time */
         munmap(item->base, item->bytes);
         break;
     case WORK_POPULATE:
-        for (size_t at = 0, piece; at < item->bytes; at += piece) {
-            piece = item->bytes - at < PIECE_BYTES ? item->bytes - at : PIECE_BYTES;
-            if (madvise(item->base + at, piece, MADV_POPULATE_WRITE) != 0)
-                break;
-        }
+        advise(item, MADV_POPULATE_WRITE);
         break;
     }
 }

@@ -24,7 +24,7 @@
 
 enum {
     HUGE_PAGE_BYTES = 1 << 21,
-    INLINE_BYTES = 1 << 22, /* more memory is unmapped and populated on the threads of the closer */
+    INLINE_BYTES = 1 << 18, /* more memory is unmapped and populated on the threads of the closer */
     PIECE_BYTES = 1024,     /* to copy shorter pieces costs less than to name them to the system */
     SHARED_PART = 8,        /* of a user's memory: most of all files made here */
     SPARE_BYTES = 1 << 28,  /* of address space */

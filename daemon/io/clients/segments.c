@@ -14,6 +14,7 @@ enum {
     SEGMENTS_MAX = 4096,
     BUCKETS = 256,
     CALL_NS = 20, /* a call in a segment takes at least so long */
+    ENDS_MAX = 4  /* segments that end before the loop looks at its sockets */
 };
 
 /* struct sum: what is believed of the sums of a rank and a kind of call. */
@@ -38,13 +39,18 @@ struct td_segments {
     struct td_regions *regions;
     uint32_t count;
     struct segment *bucket[BUCKETS];
+    struct segment *closing; /* their groups have ended */
+    uv_idle_t ends;          /* runs while there are any */
 };
 
-struct td_segments *td_segments_create(struct td_regions *regions)
+struct td_segments *td_segments_create(uv_loop_t *uv, struct td_regions *regions)
 {
     struct td_segments *s = calloc(1, sizeof *s);
-    if (s)
-        s->regions = regions;
+    if (!s)
+        return NULL;
+    s->regions = regions;
+    uv_idle_init(uv, &s->ends);
+    s->ends.data = s;
     return s;
 }
 
@@ -118,11 +124,24 @@ static void end(struct td_segments *s, struct segment **link)
     free(g);
 }
 
+static void on_ends(uv_idle_t *ends)
+{
+    struct td_segments *s = ends->data;
+    for (int i = 0; i < ENDS_MAX && s->closing; i++)
+        end(s, &s->closing);
+    if (!s->closing)
+        uv_idle_stop(ends);
+}
+
 void td_segments_close(struct td_segments *s, uint32_t group)
 {
-    struct segment **link = find(s, group);
-    if (*link)
-        end(s, link);
+    struct segment **link = find(s, group), *g = *link;
+    if (!g)
+        return;
+    *link = g->next;
+    g->next = s->closing;
+    s->closing = g;
+    uv_idle_start(&s->ends, on_ends);
 }
 
 /* believe raises *sum towards what a process has written, as far as all sums together stay below
@@ -159,5 +178,7 @@ void td_segments_destroy(struct td_segments *s)
     for (uint32_t i = 0; s && i < BUCKETS; i++)
         while (s->bucket[i])
             end(s, &s->bucket[i]);
+    while (s && s->closing)
+        end(s, &s->closing);
     free(s);
 }

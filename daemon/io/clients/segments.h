@@ -12,14 +12,16 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <uv.h>
 
 #include "base/time.h"
 
 struct td_regions;
 struct td_segments;
 
-struct td_segments *td_segments_create(struct td_regions *regions);
-/* td_segments_destroy closes all segments. */
+/* td_segments_create returns NULL if memory runs out. td_segments_destroy closes all segments; it
+ * follows once the loop has closed its handles. */
+struct td_segments *td_segments_create(uv_loop_t *uv, struct td_regions *regions);
 void td_segments_destroy(struct td_segments *s);
 /* td_segments_share returns the descriptor of the segment of a group of `ranks` ranks, to be sent
  * to one more rank, and makes the segment before the first one. -1: the group works by requests.
@@ -27,7 +29,8 @@ void td_segments_destroy(struct td_segments *s);
 int td_segments_share(struct td_segments *s, uint32_t group, uint32_t ranks, uint64_t uid,
                       td_time now);
 void td_segments_shared(struct td_segments *s, uint32_t group);
-/* td_segments_close ends a segment: the ranks make their calls by request from now on. */
+/* td_segments_close ends a segment: the ranks make their calls by request from now on. The loop
+ * ends a few segments at a time, since a user may have thousands. */
 void td_segments_close(struct td_segments *s, uint32_t group);
 /* td_segments_waits reads how many calls of a kind a rank of the group was the last to make in its
  * segment until `now`, and how long the others waited for it then. It returns false if there is

@@ -504,6 +504,23 @@ static void workers(struct text *t)
     one(t, &waiting, pool->waiting);
 }
 
+static void loop_events(struct text *t)
+{
+    static const struct family passed = {
+        "torus_loop_event_longest_seconds",
+        "Longest time that the event loop worked on one event, in the last one to two minutes.",
+        GAUGE, "seconds"};
+    static const struct family cpu = {
+        "torus_loop_event_longest_cpu_seconds",
+        "Longest processor time that the event loop used for one event, in the last one to two "
+        "minutes.",
+        GAUGE, "seconds"};
+    const struct td_loop *loop = t->facts->sources->loop;
+    const struct td_busy_longest longest = td_busy_recent(&loop->busy, td_loop_now());
+    one_seconds(t, &passed, longest.passed.ns);
+    one_seconds(t, &cpu, longest.cpu.cpu_ns);
+}
+
 static void info(struct text *t)
 {
     static const struct family build = {"torus_build", "The daemon and its place in the torus.",
@@ -560,8 +577,8 @@ char *td_exposition_print(const struct td_facts *facts, enum td_exposition_forma
                           size_t *bytes)
 {
     static void (*const parts[])(struct text *) = {
-        info,       operations, failures, segments, predictions, under_way, counts,
-        named_jobs, peers,      links,    queues,   workers,     memory,    process};
+        info,  operations, failures, segments, predictions, under_way, counts, named_jobs,
+        peers, links,      queues,   workers,  loop_events, memory,    process};
     char *out = NULL;
     struct text t = {.to = open_memstream(&out, bytes), .format = format, .facts = facts};
     if (!t.to)
