@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "variables.h"
 
-#include <ctype.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -17,6 +16,12 @@ static const char *const variables[] = {
 };
 static const char begin[] = "TORUS_", of_tests[] = "TORUS_TEST_";
 
+/* is_name_character returns true for characters of names that a shell accepts. */
+static bool is_name_character(char c)
+{
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+}
+
 static bool is_stray(const char *name, size_t length)
 {
     if (strncmp(name, begin, strlen(begin)) != 0 || strncmp(name, of_tests, strlen(of_tests)) == 0)
@@ -25,7 +30,7 @@ static bool is_stray(const char *name, size_t length)
         if (strlen(variables[i]) == length && strncmp(name, variables[i], length) == 0)
             return false;
     for (size_t i = 0; i < length; i++)
-        if (!isalnum((unsigned char)name[i]) && name[i] != '_')
+        if (!is_name_character(name[i]))
             return false;
     return true;
 }

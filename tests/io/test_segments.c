@@ -16,6 +16,7 @@ enum { MIB = 1 << 20, UID = 7, GROUP = 3, RANKS = 4, KIND = 1 };
 #define SECOND ((td_time)1000000000)
 #define MADE (5 * SECOND)
 
+static uv_loop_t loop;
 static struct td_regions *regions;
 static struct td_segments *segments;
 static struct td_segment view;
@@ -25,7 +26,8 @@ static int set_up(void **state)
 {
     (void)state;
     regions = td_regions_create(MIB, (uint64_t)64 * MIB);
-    segments = td_segments_create(regions);
+    assert_int_equal(uv_loop_init(&loop), 0);
+    segments = td_segments_create(&loop, regions);
     assert_non_null(segments);
     int fd = td_segments_share(segments, GROUP, RANKS, UID, MADE);
     assert_true(fd >= 0);
@@ -35,11 +37,20 @@ static int set_up(void **state)
     return 0;
 }
 
+static void close_handle(uv_handle_t *handle, void *user)
+{
+    (void)user;
+    uv_close(handle, NULL);
+}
+
 static int tear_down(void **state)
 {
     (void)state;
     munmap(memory, td_segment_bytes(RANKS));
+    uv_walk(&loop, close_handle, NULL);
+    uv_run(&loop, UV_RUN_DEFAULT);
     td_segments_destroy(segments);
+    assert_int_equal(uv_loop_close(&loop), 0);
     td_regions_destroy(regions);
     return 0;
 }
