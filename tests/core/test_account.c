@@ -473,6 +473,18 @@ static struct team form_team(uint64_t uid, const char *name)
     return t;
 }
 
+/* make_tables makes the tables of a plan as a worker does, again if they do not fit. */
+static void make_tables(void)
+{
+    for (uint32_t seen = 0; node.computes > seen && node.compute.kind == TD_COMPUTE_PLAN;) {
+        bool made = td_collectives_planner.make(&node.compute.plan, node.compute.tables);
+        td_err error = made ? TD_OK : TD_ERR_NO_MEMORY;
+        seen = node.computes;
+        node_step(&(struct td_event){.kind = TD_EVENT_COMPUTED,
+                                     .u.computed = {.handle = node.handle, .error = error}});
+    }
+}
+
 /* team_calls makes `ranks` ranks of a team call. It returns false if the last of them is refused.
  */
 static bool team_calls(const struct team *t, uint32_t ranks, const struct td_request *call)
@@ -488,6 +500,7 @@ static bool team_calls(const struct team *t, uint32_t ranks, const struct td_req
         td_arrival_request(node.core, td_client_find(node.core, t->client[r]), &q);
         node_run();
     }
+    make_tables();
     return node.replies == 0 || node.reply.error == TD_OK;
 }
 

@@ -22,7 +22,7 @@
 
 #define UNCHECKED __attribute__((no_sanitize("address", "thread", "undefined")))
 
-enum { MIB = 1 << 20, SMALL = MIB, LARGE = 32 * MIB, PAGE = 4096, UID = 7, ROUNDS = 50 };
+enum { MIB = 1 << 20, SMALL = MIB / 4, LARGE = 32 * MIB, PAGE = 4096, UID = 7, ROUNDS = 50 };
 
 static uv_loop_t uv;
 static struct td_closer *closer;
