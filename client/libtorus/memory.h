@@ -13,9 +13,9 @@
 
 struct tl_block;
 
-/* tl_memory_allocate writes the address of shared memory of at least `bytes`, aligned to 64 bytes and
- * not zeroed; NULL with an error, whose sentence is recorded: also TORUS_ERR_SHUTDOWN and others of
- * a connection that has ended. tl_memory_free releases it. */
+/* tl_memory_allocate writes the address of shared memory of at least `bytes`, aligned to 64 bytes
+ * and not zeroed; NULL with an error, whose sentence is recorded: also TORUS_ERR_SHUTDOWN and
+ * others of a connection that has ended. tl_memory_free releases it. */
 int tl_memory_allocate(torus_context *c, size_t bytes, uint8_t **memory);
 void tl_memory_free(torus_context *c, uint8_t *memory);
 

@@ -6,8 +6,8 @@
 
 #include "config.h"
 
-/* td_config_takes returns true if a reload takes a setting from `fresh`: it is not refused, and if a
- * line could not be read, another one has the setting. */
+/* td_config_takes returns true if a reload takes a setting from `fresh`: it is not refused, and if
+ * a line could not be read, another one has the setting. */
 bool td_config_takes(const struct td_config *fresh, const struct td_config_refusals *refusals,
                      size_t key);
 /* td_config_adopt copies the settings that a reload changes and that are not refused, but not the
