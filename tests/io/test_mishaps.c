@@ -626,7 +626,7 @@ static void wrong_ports_on_both_ends_are_told_in_time(void **state)
     }
     wait_logged(0, "still no link to node 1 after ");
     wait_logged(1, "still no link to node 0 after ");
-    wait_logged(1, " s: connection refused (tcp://127.0.0.1:0");
+    wait_logged(1, " s: connection refused (tcp://127.0.0.1:1");
     wait_logged(1, "; start torusd there, or compare [peers] here with its listen");
     stop();
 }

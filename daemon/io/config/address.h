@@ -11,11 +11,12 @@
 
 enum { TD_HOST_MAX = 256 };
 
+/* struct td_address: `host` is a name, "*", or a numeric address in its shortest form, without
+ * brackets. */
 struct td_address {
-    char
-        host[TD_HOST_MAX]; /* a name, "*", or a numeric address in its shortest form; no brackets */
-    in_port_t port;        /* 1 to 65535 */
-    int family;            /* AF_INET, AF_INET6, or AF_UNSPEC: a name, or "*" */
+    char host[TD_HOST_MAX];
+    in_port_t port; /* 1 to 65535 */
+    int family;     /* AF_INET, AF_INET6, or AF_UNSPEC: a name, or "*" */
 };
 
 /* td_address_read reads HOST:PORT. It returns NULL, or a sentence on what is wrong. */
