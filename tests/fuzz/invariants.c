@@ -85,10 +85,11 @@ static void check_group(struct td_core *core, const struct td_communicator *c, s
 static void check_clients(const struct td_core *core, struct sums *s)
 {
     const struct td_settings *limits = &core->settings;
-    uint64_t clients = 0;
+    uint64_t clients = 0, spare = 0;
     for (int i = 0; i < TD_CLIENT_BUCKETS; i++)
         for (const struct td_client *c = core->clients->bucket[i]; c; c = c->next) {
-            clients++;
+            clients += !c->spare;
+            spare += c->spare;
             must(c->groups <= limits->client_groups_max, core->node,
                  "a client has more groups than it may");
             for (const struct td_region *r = c->regions; r; r = r->next) {
@@ -98,6 +99,8 @@ static void check_clients(const struct td_core *core, struct sums *s)
             }
         }
     must(clients <= limits->clients_max, core->node, "more clients than [limits] clients");
+    must(spare == core->clients->spare && spare <= TD_CLIENTS_SPARE, core->node,
+         "more spare clients than there may be");
     must(s->regions <= limits->regions_max, core->node, "more regions than [limits] regions");
 }
 
