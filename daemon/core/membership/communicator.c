@@ -731,10 +731,9 @@ void td_communicator_timers(struct td_core *core, struct td_communicator *c)
 /* may_go returns true if nothing here needs the record of a group. The record of a job waits for
  * its root's word on the loss of its last rank here. That of a subgroup does not: its root may make
  * the subgroup later, or never. */
-static bool may_go(const struct td_core *core, const struct td_communicator *c)
+static bool may_go(const struct td_communicator *c)
 {
-    bool told = td_communicator_rests(c) ||
-                (c->index == TD_GROUP_MADE && c->has_parent && !td_communicator_may_flood(core, c));
+    bool told = td_communicator_rests(c) || (c->index == TD_GROUP_MADE && c->has_parent);
     return !has_seats(c) && !c->recorded && told && !c->gone_due &&
            !td_core_notices.group_needed(c);
 }
@@ -778,5 +777,5 @@ static bool advance(struct td_core *core, struct td_task *task)
                              td_core_format(core, "all ranks on %s have left or died",
                                             td_core_node_name(core, core->node)));
     }
-    return !may_go(core, c) || go(core, c);
+    return !may_go(c) || go(core, c);
 }
