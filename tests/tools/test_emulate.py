@@ -304,8 +304,9 @@ class Emulation(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         status = json.loads(done.stdout)
         self.assertEqual(list(status), ["version", "node", "coordinates", "shape", "wrap", "peers",
-                                        "clients", "jobs", "operations", "silent"])
+                                        "clients", "jobs", "operations", "loop", "silent"])
         self.assertEqual(status["silent"], [])
+        self.assertGreater(status["loop"]["longest_ns"], 0)
         self.assertEqual((status["node"], status["coordinates"]), (0, [0, 0]))
         self.assertEqual((status["shape"], status["wrap"]), ([2, 3], [True, False]))
         self.assertEqual([peer["node"] for peer in status["peers"]], [1, 2, 3, 4, 5])
