@@ -70,7 +70,12 @@ static int add_region(torus_context *c, size_t bytes, bool copies)
     struct tl_block *b = calloc(1, sizeof *b);
     void *base = MAP_FAILED;
     int fd = -1;
-    int error = r && b ? make_file(c, bytes, &fd) : tl_fail(c, TORUS_ERR_NO_MEMORY, NO_RECORDS);
+    if (!r || !b) {
+        free(r);
+        free(b);
+        return tl_fail(c, TORUS_ERR_NO_MEMORY, NO_RECORDS);
+    }
+    int error = make_file(c, bytes, &fd);
     if (error == TORUS_OK)
         base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (error == TORUS_OK && base == MAP_FAILED)

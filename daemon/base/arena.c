@@ -296,6 +296,7 @@ OWN void td_arena_trim(void *memory, size_t bytes)
     ASAN_UNPOISON_MEMORY_REGION(rest, sizeof *rest);
     rest->bytes = p->bytes - needed;
     p->bytes = needed;
+    assert(p->u.owner);
     for (struct td_arena *a = p->u.owner; a; a = a->whole)
         a->used -= rest->bytes;
     insert(p->u.owner->block, rest);

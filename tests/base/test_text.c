@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 
+/* NOLINTBEGIN(misc-misleading-bidirectional): text that is refused */
 static const struct {
     const char *text, *fault, *shown;
 } cases[] = {
@@ -47,6 +48,7 @@ static const struct {
     {"a\xc3(", "byte 2, 0xC3, is not UTF-8", "a\\303("},
     {"a\xe6\xb8", "byte 2, 0xE6, is not UTF-8", "a"}, /* cut off */
 };
+/* NOLINTEND(misc-misleading-bidirectional) */
 
 static void a_text_is_plain_or_has_its_first_fault_named(void **state)
 {

@@ -20,6 +20,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "seeds.h"
 #include "segment/letter.h"
 #include "segment/segment.h"
 #include "torus/torus.h"
@@ -283,17 +284,22 @@ static int open_elsewhere(void)
     if (!getauxval(AT_SECURE))
         return REFUSED;
     (void)torus_open(&c, NULL);
-    bool used = strstr(torus_last_error(c), getenv("TORUS_SOCKET")) != NULL;
+    const char *path = getenv("TORUS_SOCKET");
+    bool used = path && strstr(torus_last_error(c), path);
     torus_close(c);
     return used;
 }
 
 static void a_setuid_program_ignores_the_environment(void **state)
 {
-    (void)state;
     enum { NOBODY = 65534 };
     char program[64], copy[128];
     int code = 0;
+    (void)state;
+    if (SEEDS_SANITIZED) {
+        print_message("the leak sanitizer cannot look into a setuid program\n");
+        skip();
+    }
     if (geteuid() != 0)
         skip();
     snprintf(program, sizeof program, "%s/program", folder);

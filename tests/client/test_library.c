@@ -416,7 +416,7 @@ static void every_function_may_be_the_first_to_tell_of_the_daemons_death(void **
     enum { CASES = sizeof firsts / sizeof *firsts };
     (void)state;
     pid_t child[CASES];
-    int ready[2], go[2], status = 0;
+    int ready[2] = {-1, -1}, go[2] = {-1, -1}, status = 0;
     start(1, "");
     assert_true(pipe(ready) == 0 && pipe(go) == 0);
     for (unsigned i = 0; i < CASES; i++)

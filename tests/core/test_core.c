@@ -185,6 +185,7 @@ static void a_job_name_that_is_not_plain_text_is_refused(void **state)
         {"wait\x1b[31m\nforged",
          "the job name \"wait\\u001b[31m\\u000aforged\" is not plain text: byte 5 is "
          "the control character U+001B"},
+        /* NOLINTNEXTLINE(misc-misleading-bidirectional): the name that is refused */
         {"a\xe2\x80\xae"
          "b",
          "byte 2 is the bidirectional control U+202E"},

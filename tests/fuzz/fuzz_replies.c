@@ -411,6 +411,8 @@ static void event(void)
     s.now_ns += 20000;
 }
 
+/* The linker looks for these names.
+ * NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp) */
 int __wrap_connect(int fd, const struct sockaddr *address, socklen_t length);
 int __wrap_connect(int fd, const struct sockaddr *address, socklen_t length)
 {
@@ -565,6 +567,7 @@ long __wrap_syscall(long number, ...)
         s.now_ns += (int64_t)time->tv_sec * 1000000000 + time->tv_nsec;
     return 0;
 }
+/* NOLINTEND(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp) */
 
 /* ---- the process ---- */
 

@@ -408,9 +408,11 @@ static void unread_replies(struct hostile *me)
 
 static void names(struct hostile *me)
 {
+    /* NOLINTBEGIN(misc-misleading-bidirectional): hostile names have such characters */
     static const char *const pieces[] = {
         "\x1b[31m", "\n",      "\r",           "\xc2\x9b", "\xe2\x80\xa8",
         "\xff",     "caf\xe9", "\xe2\x80\xae", "a",        "0123456789"};
+    /* NOLINTEND(misc-misleading-bidirectional) */
     while (lasts(me)) {
         char text[2][200];
         for (int k = 0; k < 2; k++) {

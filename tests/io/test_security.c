@@ -216,6 +216,7 @@ static void a_reload_refuses_settings_one_by_one(void **state)
     assert_int_equal(config.log_level, TD_LOG_ERROR);
     assert_true(config.security.keyed);
     assert_int_equal(unlink(file), 0);
+    td_config_free(&fresh);
     assert_int_equal(td_config_load_again(&fresh, &config, &refusals, text, sizeof text),
                      TD_ERR_INVALID);
     assert_non_null(strstr(text, "cannot open the file"));

@@ -15,7 +15,7 @@
 enum { CALLS = 20, SHARED = 100000 };
 
 /* fail tells the sentence by a file: descriptor 2 may be closed. */
-static void fail(const torus_context *c, const char *text)
+static _Noreturn void fail(const torus_context *c, const char *text)
 {
     close(0); /* it may be the last descriptor that this process can have */
     FILE *f = fopen(getenv("NOISY_LOG") ? getenv("NOISY_LOG") : "/dev/null", "a");

@@ -11,6 +11,12 @@
 
 #include "base/hash.h"
 
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+#define SANITIZED
+/* NOLINTNEXTLINE(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp): gcc has no header */
+size_t __sanitizer_get_current_allocated_bytes(void);
+#endif
+
 struct td_fft_plan {
     struct td_fft_plan *next; /* of the plans that are to be destroyed */
     struct td_shape shape;
@@ -130,10 +136,15 @@ static void forget(void)
     made = 0;
 }
 
+/* allocated returns the bytes that malloc has given out. A sanitizer has a malloc of its own. */
 static uint64_t allocated(void)
 {
+#ifdef SANITIZED
+    return __sanitizer_get_current_allocated_bytes();
+#else
     struct mallinfo2 all = mallinfo2();
     return (uint64_t)all.uordblks + (uint64_t)all.hblkhd;
+#endif
 }
 
 /* bytes_of returns the bytes of a plan before whose making malloc had given out `before`.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -36,6 +37,7 @@ void td_client_open(struct td_core *core, uint32_t id, uint64_t uid, uint64_t pi
         td_account_close(core, account);
         return;
     }
+    assert(c);
     *c = (struct td_client){.next = core->clients->bucket[id % TD_CLIENT_BUCKETS],
                             .id = id,
                             .uid = uid,

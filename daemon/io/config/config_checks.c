@@ -266,7 +266,9 @@ static bool check_places(struct td_config_reader *r, const char *key)
 {
     struct td_config *c = r->config;
     struct place *place = calloc(2 * (size_t)c->topology.nodes, sizeof *place);
-    bool good = place || td_config_fail(r, "no memory to check the endpoints");
+    bool good = true;
+    if (!place)
+        return td_config_fail(r, "no memory to check the endpoints");
     for (uint32_t n = 0; good && n < c->topology.nodes; n++) {
         struct place *control = &place[2 * n], *bulk = control + 1;
         *control = (struct place){.node = n};

@@ -17,14 +17,13 @@ FILE *td_guarded_open(const char *path, size_t bytes_max, struct stat *st, char 
 {
     FILE *f = NULL;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* a FIFO would wait */
-    if (fd < 0 || fstat(fd, st) != 0)
-        snprintf(why, why_bytes, "%s", strerror(errno));
-    else if (!S_ISREG(st->st_mode))
+    bool there = fd >= 0 && fstat(fd, st) == 0;
+    if (there && !S_ISREG(st->st_mode))
         snprintf(why, why_bytes, "it is not a regular file");
-    else if (st->st_size < 0 || (uint64_t)st->st_size > bytes_max)
+    else if (there && (st->st_size < 0 || (uint64_t)st->st_size > bytes_max))
         snprintf(why, why_bytes, "it has %lld bytes: at most %zu are read", (long long)st->st_size,
                  bytes_max);
-    else if (!(f = fdopen(fd, "r")))
+    else if (!there || !(f = fdopen(fd, "r")))
         snprintf(why, why_bytes, "%s", strerror(errno));
     if (!f && fd >= 0)
         close(fd);
