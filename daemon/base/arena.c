@@ -312,20 +312,29 @@ size_t td_arena_touched(const struct td_arena *arena)
     return arena->block->touched;
 }
 
-OWN void td_arena_unused(struct td_arena *arena, size_t least, void (*give)(void *, size_t))
+OWN size_t td_arena_unused(struct td_arena *arena, size_t at, size_t most, size_t least,
+                           void (*give)(void *, size_t))
 {
     struct block *block = arena->block;
     for (struct piece *p = block->free; p; p = p->u.next) {
-        size_t from = (size_t)((unsigned char *)p - block->memory);
-        bool last = from + p->bytes >= block->touched;
-        size_t end = last ? block->touched : from + p->bytes;
-        if (end > from + sizeof *p + least)
-            give(p + 1, end - from - sizeof *p);
+        size_t begin = (size_t)((unsigned char *)p - block->memory), from = begin + sizeof *p;
+        bool last = begin + p->bytes >= block->touched;
+        size_t end = last ? block->touched : begin + p->bytes;
+        from = from > at ? from : at;
+        if (end > from + most) {
+            give(block->memory + from, most);
+            return from + most;
+        }
+        if (end > from + least) {
+            give(block->memory + from, end - from);
+            most -= end - from;
+        }
         if (last) {
-            block->touched = from < block->touched ? from : block->touched;
-            return;
+            block->touched = begin < block->touched ? begin : block->touched;
+            return 0;
         }
     }
+    return 0;
 }
 
 /* is_of returns true if memory of `owner` counts in `arena`. */

@@ -61,10 +61,11 @@ void td_arena_trim(void *memory, size_t bytes);
 void td_arena_refuse(struct td_arena *arena, struct td_refusals refusals);
 /* td_arena_touched returns the end of the bytes of the block that pieces have had since
  * td_arena_unused. That calls `give` for the bytes of each free piece of at least `least` bytes
- * there: their content is of no use. */
+ * there, from byte `at` of the block on: their content is of no use. It gives at most `most` bytes,
+ * and returns where the next call goes on; 0: it has given all. */
 size_t td_arena_touched(const struct td_arena *arena);
-void td_arena_unused(struct td_arena *arena, size_t least,
-                     void (*give)(void *memory, size_t bytes));
+size_t td_arena_unused(struct td_arena *arena, size_t at, size_t most, size_t least,
+                       void (*give)(void *memory, size_t bytes));
 /* td_arena_piece_bytes returns what an allocation of `bytes` takes of the arena and its limits. */
 size_t td_arena_piece_bytes(size_t bytes);
 /* td_arena_lack tells of the last allocation that failed, of the arena and all its parts: the part

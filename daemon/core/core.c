@@ -262,7 +262,12 @@ bool td_core_needs(const struct td_core *core, uint64_t handle)
 void td_core_unused(struct td_core *core, void (*give)(void *memory, size_t bytes))
 {
     enum { LEAST = 1 << 16 };
-    td_arena_unused(core->arena, LEAST, give);
+    core->unused_from =
+        td_arena_unused(core->arena, core->unused_from, TD_SCRATCH_STEP_BYTES, LEAST, give);
+    if (core->unused_from) {
+        core->unused_at = core->now + TD_SCRATCH_STEP_NS;
+        td_core_alarm(core, core->unused_at);
+    }
 }
 
 bool td_core_has_user(const struct td_core *core, uint64_t uid)
@@ -733,6 +738,7 @@ uint32_t td_core_steps(struct td_core *core, td_time now, const struct td_event 
     core->actions = actions;
     actions->count = 0;
     core->pad_used = 0;
+    core->ends = 0;
     td_arena_settle(core->arena);
     if (!core->started) {
         core->started = true;

@@ -58,12 +58,14 @@ enum {
     /* a handler, or one turn of a task, emits at most so much; the pump stops before */
     TD_ACTIONS_SPARE = 64,
     TD_PAD_SPARE = 1 << 18,
+    TD_ENDS_MAX = 8, /* seats, segments and groups that end in a step: some 20 us each */
 };
 
 /* The first fields are what nearly every step needs: td_core_spans. */
 struct td_core {
     struct td_actions *actions; /* of the current step */
     size_t pad_used;
+    uint32_t ends; /* seats, segments and groups that have ended in this step */
     td_time now;
     td_time alarm; /* when the next timer is due */
     struct td_task *work, **work_last;
@@ -100,6 +102,7 @@ struct td_core {
     td_time links_expire_at; /* when the first of the links that are down is given up */
     struct td_early *early;  /* [nodes] (net/early.h) */
     td_time unused_at;       /* when memory that a user has left goes back to the system */
+    size_t unused_from;      /* where in the arena the rest of it begins (td_arena_unused) */
     td_time early_at;        /* when a missing message is asked for */
     struct td_task stop_task;
     struct td_shares_table queues; /* of the jobs whose messages wait for a link */
@@ -130,10 +133,10 @@ struct td_core {
 
 /* ---- emitting ---- */
 
-/* td_core_room returns true if a task may emit a few more actions. */
+/* td_core_room returns true if a task may emit a few more actions in this step. */
 static inline bool td_core_room(const struct td_core *core)
 {
-    return core->actions->count + TD_ACTIONS_SPARE <= TD_ACTIONS_MAX &&
+    return core->ends < TD_ENDS_MAX && core->actions->count + TD_ACTIONS_SPARE <= TD_ACTIONS_MAX &&
            core->pad_used + TD_PAD_SPARE <= TD_PAD_BYTES;
 }
 /* td_core_act_bare appends an action whose union is not cleared: the caller assigns every field

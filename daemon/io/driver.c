@@ -2,7 +2,6 @@
 #include "driver.h"
 
 #include <errno.h>
-#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -151,7 +150,7 @@ static void execute(void *driver, const struct td_action *a)
         if (a->u.scratch.bytes > 0)
             td_regions_return_scratch(loop->regions, a->u.scratch.offset, a->u.scratch.bytes);
         if (a->u.scratch.last) {
-            malloc_trim(0); /* the pages of packets and of FFTW, which malloc keeps */
+            td_regions_return_heap(loop->regions);
             td_core_unused(loop->core, give_back);
         }
         return;

@@ -170,11 +170,15 @@ static void holes_of_one_holder_leave_the_rest_in_one_piece(void **state)
     td_arena_destroy(arena);
 }
 
+enum { ALL = 1 << 20, LEAST = 4096 };
+
 static size_t given;
+static unsigned char *given_to;
 
 static void give(void *memory, size_t bytes)
 {
-    assert_non_null(memory);
+    assert_true((unsigned char *)memory >= given_to); /* none twice */
+    given_to = (unsigned char *)memory + bytes;
     given += bytes;
 }
 
@@ -185,21 +189,48 @@ static void memory_that_pieces_have_had_is_given_back_once(void **state)
     void *first = td_arena_alloc(arena, 200000), *second = td_arena_alloc(arena, 1000);
     void *third = td_arena_alloc(arena, 300000);
     assert_in_range(td_arena_touched(arena), 501000, 502000);
-    td_arena_unused(arena, 4096, give);
+    assert_int_equal(td_arena_unused(arena, 0, ALL, LEAST, give), 0);
     assert_int_equal(given, 0);
     td_arena_free(arena, first);
     td_arena_free(arena, third);
-    td_arena_unused(arena, 4096, give);
+    assert_int_equal(td_arena_unused(arena, 0, ALL, LEAST, give), 0);
     assert_in_range(given, 499000, 501000); /* not the rest, which nothing has touched */
     assert_in_range(td_arena_touched(arena), 201000, 202000);
     td_arena_free(arena, second);
     given = 0;
-    td_arena_unused(arena, 4096, give);
+    given_to = NULL;
+    assert_int_equal(td_arena_unused(arena, 0, ALL, LEAST, give), 0);
     assert_in_range(given, 199000, 202000);
     assert_int_equal(td_arena_touched(arena), 0);
     const unsigned char *again = td_arena_alloc(arena, 900000);
     for (size_t k = 0; k < 900000; k++)
         assert_int_equal(again[k], 0);
+    td_arena_destroy(arena);
+}
+
+static void memory_is_given_back_in_steps(void **state)
+{
+    (void)state;
+    enum { STEP = 70000 };
+    struct td_arena *arena = td_arena_create(ALL);
+    void *first = td_arena_alloc(arena, 200000), *second = td_arena_alloc(arena, 1000);
+    void *third = td_arena_alloc(arena, 300000);
+    td_arena_free(arena, first);
+    td_arena_free(arena, third);
+    size_t at = 0, all = 0;
+    int steps = 0;
+    given_to = NULL;
+    do {
+        given = 0;
+        at = td_arena_unused(arena, at, STEP, LEAST, give);
+        assert_true(given <= STEP && (at == 0 || given == STEP));
+        all += given;
+        steps++;
+    } while (at);
+    assert_in_range(all, 499000, 501000);
+    assert_int_equal(steps, 8);
+    assert_in_range(td_arena_touched(arena), 201000, 202000);
+    td_arena_free(arena, second);
     td_arena_destroy(arena);
 }
 
@@ -238,6 +269,7 @@ int main(void)
         cmocka_unit_test(arena_merges_the_memory_that_is_freed),
         cmocka_unit_test(a_piece_leaves_the_part_that_it_was_allocated_from),
         cmocka_unit_test(memory_that_pieces_have_had_is_given_back_once),
+        cmocka_unit_test(memory_is_given_back_in_steps),
         cmocka_unit_test(holes_of_one_holder_leave_the_rest_in_one_piece),
         cmocka_unit_test(memory_that_is_freed_later_stays_until_it_is_settled),
         cmocka_unit_test(an_arena_within_another_one_gives_back_what_it_does_not_need),

@@ -105,6 +105,7 @@ void node_run(void)
         td_core_queue(node.core, task);
         if (node.core->pad_used + TD_PAD_SPARE > TD_PAD_BYTES)
             node.core->pad_used = 0; /* the task goes on in the next step */
+        node.core->ends = 0;
     }
 }
 
@@ -117,6 +118,7 @@ void node_forget(void)
     node.early_kept = node.early_taken = (struct node_kept){0};
     node.early_forgotten = 0;
     node.core->pad_used = 0;
+    node.core->ends = 0;
     td_arena_settle(node.core->arena);
 }
 

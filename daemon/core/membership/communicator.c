@@ -283,6 +283,7 @@ static void destroy(struct td_core *core, struct td_communicator *c)
     while (*link != c)
         link = &(*link)->next;
     *link = c->next;
+    core->ends++;
     note_over(core, c);
     note_job(core, c, TD_NOTE_JOB_ENDED);
     if (c->index == 0)
@@ -578,6 +579,7 @@ void td_communicator_seat_lost(struct td_core *core, struct td_communicator *c,
         snprintf(note->text, sizeof note->text, "%s", text);
     }
     td_seat_transition(seat, died ? TD_SEAT_DIE : TD_SEAT_LEAVE);
+    core->ends++;
     if (seat->client)
         seat->client->groups--;
     seat->client = NULL;
@@ -764,6 +766,7 @@ static bool advance(struct td_core *core, struct td_task *task)
         return false;
     if (c->has_segment && td_communicator_broken(c)) {
         c->has_segment = false;
+        core->ends++;
         td_waits_segment(core, c);
         td_core_act(core, TD_ACTION_CLOSE_SEGMENT)->u.segment.group = c->number;
         if (!td_core_room(core))

@@ -3,10 +3,6 @@
 
 #include "operation.h"
 
-/* A look returns at most STEP_BYTES, for which the system needs some milliseconds; the next one
- * follows after STEP_NS. */
-enum { STEP_BYTES = 64 << 20, STEP_NS = 10000000 };
-
 void td_scratch_init(struct td_scratch *s, uint64_t bytes)
 {
     *s = (struct td_scratch){.look_at = TD_TIME_NEVER};
@@ -53,7 +49,8 @@ static bool return_unused(struct td_core *core, struct td_scratch *s)
     uint64_t held = held_to(s), used = held > s->used_to ? held : s->used_to;
     if (used >= s->kept_to)
         return false;
-    uint64_t unused = s->kept_to - used, bytes = unused < STEP_BYTES ? unused : STEP_BYTES;
+    uint64_t unused = s->kept_to - used,
+             bytes = unused < TD_SCRATCH_STEP_BYTES ? unused : TD_SCRATCH_STEP_BYTES;
     s->kept_to -= bytes;
     struct td_action *a = td_core_act(core, TD_ACTION_RETURN_SCRATCH);
     a->u.scratch.offset = s->kept_to;
@@ -79,7 +76,7 @@ void td_scratch_timers(struct td_core *core)
     if (core->now >= s->look_at && td_core_room(core)) {
         bool more = return_unused(core, s);
         s->used_to = more ? s->used_to : 0;
-        s->look_at = core->now + (more ? STEP_NS : (td_time)TD_SCRATCH_KEPT_NS);
+        s->look_at = core->now + (more ? TD_SCRATCH_STEP_NS : (td_time)TD_SCRATCH_KEPT_NS);
         if (s->kept_to == 0)
             s->look_at = TD_TIME_NEVER;
     }

@@ -14,6 +14,10 @@ struct td_core;
 
 #define TD_SCRATCH_KEPT_NS UINT64_C(10000000000) /* memory used within this time stays */
 
+/* Memory goes back to the system in steps: so much, for which it needs some milliseconds at most,
+ * and the next one so much later. */
+enum { TD_SCRATCH_STEP_BYTES = 16 << 20, TD_SCRATCH_STEP_NS = 10000000 };
+
 struct td_scratch {
     struct td_ranges ranges;
     uint64_t used_to; /* bytes from the front that were used since the last look */

@@ -2,6 +2,7 @@
 #include "closer.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -10,11 +11,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#define NOBODY UINT64_MAX /* is the user of what no user waits for */
+
 enum { STACK_BYTES = 1 << 18, PIECE_BYTES = 1 << 19 };
 
-enum work { WORK_CLOSE, WORK_UNMAP, WORK_POPULATE };
+enum work { WORK_CLOSE, WORK_UNMAP, WORK_POPULATE, WORK_TRIM };
 
-/* struct item: a descriptor to close, or memory to unmap or to populate. */
+/* struct item: a descriptor to close, memory to unmap or to populate, or malloc's to trim. */
 struct item {
     struct item *next;
     enum work work;
@@ -95,11 +98,15 @@ static void end_item(const struct item *item)
         close(item->fd);
         break;
     case WORK_UNMAP:
-        advise(item, MADV_DONTNEED); /* so that the rest takes no time */
+        if (item->bytes > PIECE_BYTES)
+            advise(item, MADV_DONTNEED); /* so that the rest takes no time */
         munmap(item->base, item->bytes);
         break;
     case WORK_POPULATE:
         advise(item, MADV_POPULATE_WRITE);
+        break;
+    case WORK_TRIM:
+        malloc_trim(0);
         break;
     }
 }
@@ -189,6 +196,27 @@ struct td_closer *td_closer_create(uv_loop_t *uv, void (*closed)(void *user), vo
     return c;
 }
 
+/* pending returns how many items of a user run or wait, `most` at most. */
+static uint32_t pending(const struct td_closer *c, uint64_t uid, uint32_t most)
+{
+    uint32_t count = threads_of(c, uid);
+    for (const struct item *item = c->first; item && count < most; item = item->next)
+        count += item->uid == uid;
+    return count;
+}
+
+/* call_thread wakes or starts a thread for an item that was added. If its user has as many threads
+ * as it may, or has called them, one of these takes the item after its own. */
+static void call_thread(struct td_closer *c, const struct item *item)
+{
+    if (pending(c, item->uid, TD_CLOSER_USER_THREADS + 1) > TD_CLOSER_USER_THREADS)
+        return;
+    if (c->queued > c->idle && c->threads < TD_CLOSER_THREADS)
+        (void)start_thread(c); /* if that fails, a thread that ends its item takes this one */
+    else
+        pthread_cond_signal(&c->more);
+}
+
 /* add gives the threads an item. Without memory the caller does its work: the process is about to
  * end in any case. */
 static void add(struct td_closer *c, const struct item *what)
@@ -203,10 +231,8 @@ static void add(struct td_closer *c, const struct item *what)
     pthread_mutex_lock(&c->mutex);
     *c->last = item;
     c->last = &item->next;
-    if (++c->queued > c->idle && c->threads < TD_CLOSER_THREADS)
-        (void)start_thread(c); /* if that fails, a thread that ends its item takes this one */
-    else
-        pthread_cond_signal(&c->more);
+    c->queued++;
+    call_thread(c, item);
     pthread_mutex_unlock(&c->mutex);
 }
 
@@ -226,12 +252,15 @@ void td_closer_populate(struct td_closer *c, uint64_t uid, void *base, size_t by
         &(struct item){.work = WORK_POPULATE, .uid = uid, .base = base, .bytes = bytes, .fd = -1});
 }
 
+void td_closer_trim(struct td_closer *c)
+{
+    add(c, &(struct item){.work = WORK_TRIM, .uid = NOBODY, .fd = -1});
+}
+
 uint32_t td_closer_pending(struct td_closer *c, uint64_t uid)
 {
     pthread_mutex_lock(&c->mutex);
-    uint32_t count = threads_of(c, uid);
-    for (const struct item *item = c->first; item; item = item->next)
-        count += item->uid == uid;
+    uint32_t count = pending(c, uid, TD_CLOSER_PENDING_MAX);
     pthread_mutex_unlock(&c->mutex);
     return count;
 }

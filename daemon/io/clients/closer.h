@@ -5,7 +5,8 @@
  * long as a client likes: on a socket with SO_LINGER, or on a file of a FUSE file system whose
  * server does not answer. close() of a connection also closes the descriptors of its unread
  * requests. To unmap gigabytes takes seconds, and so does mapping their pages, which the first
- * operation would do otherwise. The threads are not libuv's, which compute.
+ * operation would do otherwise; to return what malloc keeps takes milliseconds. The threads are not
+ * libuv's, which compute.
  *
  * A thread that sleeps harms its user alone: one user occupies at most TD_CLOSER_USER_THREADS of
  * them, and the caller reads no more from a user with TD_CLOSER_PENDING_MAX things to close.
@@ -33,7 +34,10 @@ void td_closer_destroy(struct td_closer *closer);
 void td_closer_close(struct td_closer *closer, uint64_t uid, int fd);
 void td_closer_unmap(struct td_closer *closer, uint64_t uid, void *base, size_t bytes);
 void td_closer_populate(struct td_closer *closer, uint64_t uid, void *base, size_t bytes);
-/* td_closer_pending returns the number of things of a user that are not closed yet. */
+/* td_closer_trim returns the pages that malloc keeps to the system. */
+void td_closer_trim(struct td_closer *closer);
+/* td_closer_pending returns the number of things of a user that are not closed yet, or
+ * TD_CLOSER_PENDING_MAX if there are more. */
 uint32_t td_closer_pending(struct td_closer *closer, uint64_t uid);
 
 #endif

@@ -24,7 +24,7 @@
 
 enum {
     HUGE_PAGE_BYTES = 1 << 21,
-    INLINE_BYTES = 1 << 18, /* more memory is unmapped and populated on the threads of the closer */
+    INLINE_BYTES = 1 << 19, /* more memory is unmapped and populated on the threads of the closer */
     PIECE_BYTES = 1024,     /* to copy shorter pieces costs less than to name them to the system */
     SHARED_PART = 8,        /* of a user's memory: most of all files made here */
     SPARE_BYTES = 1 << 28,  /* of address space */
@@ -290,6 +290,12 @@ void td_regions_return_scratch(struct td_regions *r, uint64_t offset, uint64_t b
     end = end < g->bytes ? end : g->bytes;
     if (begin < end)
         (void)madvise(g->base + begin, end - begin, MADV_DONTNEED);
+}
+
+void td_regions_return_heap(struct td_regions *r)
+{
+    if (r->closer)
+        td_closer_trim(r->closer);
 }
 
 /* map maps a file. It leaves address space to the libraries of the daemon, which end the process if

@@ -53,6 +53,9 @@ void td_regions_prepare_scratch(struct td_regions *regions, uint64_t offset, uin
 /* td_regions_return_scratch gives the whole pages of a part of scratch memory back to the system.
  * No byte behind the part may be in use: its last huge page goes, too. */
 void td_regions_return_scratch(struct td_regions *regions, uint64_t offset, uint64_t bytes);
+/* td_regions_return_heap has a thread return the pages that malloc keeps: of packets, and FFTW's.
+ */
+void td_regions_return_heap(struct td_regions *regions);
 /* td_regions_release unmaps the region once it has no holders. */
 void td_regions_release(struct td_regions *regions, uint32_t handle);
 /* td_regions_hold adds a holder; td_regions_drop removes one. */
