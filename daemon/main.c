@@ -56,10 +56,12 @@ static void raise_descriptors(void)
 }
 
 /* keep_pages makes malloc reuse the memory of packets. Otherwise the system would take the pages
- * back and clear them each time, which costs a fifth of the time of a large all-to-all. */
+ * back and clear them each time, which costs a fifth of the time of a large all-to-all. What is
+ * larger than any packet, such as tables of FFTW, goes back when it is freed: malloc_trim would not
+ * return the last free block of a thread. */
 static void keep_pages(void)
 {
-    enum { LARGEST = 16 << 20, KEPT = 128 << 20 };
+    enum { LARGEST = 2 << 20, KEPT = 128 << 20 };
     mallopt(M_MMAP_THRESHOLD, LARGEST);
     mallopt(M_TRIM_THRESHOLD, KEPT);
 }

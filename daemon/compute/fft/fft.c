@@ -48,11 +48,13 @@ static struct td_fft_plan *unneeded; /* to be destroyed by the next caller of th
 static bool elsewhere;               /* `no_planner` never calls the planner */
 static pthread_t no_planner;
 
-/* What the planner's lock protects: the wisdom of measurements, in double and float, and the plans
- * made since FFTW knows more than that. FFTW adds to its wisdom with each plan that it estimates.
+/* What the planner's lock protects: the wisdom of measurements, in double and float, the plans made
+ * since FFTW knows more than that, and those that exist. FFTW adds to its wisdom with each plan
+ * that it estimates.
  */
 static char *measured[2];
 static unsigned made;
+static unsigned plans; /* that are not destroyed */
 
 /* ---- FFTW's planner ---- */
 
@@ -118,6 +120,7 @@ static void destroy_unneeded(void)
         bytes += p->bytes;
         td_fft_plan_destroy(&p->shape, p->plan);
         free(p);
+        plans--;
     }
     if (bytes >= TRIMMED_BYTES)
         malloc_trim(0);
@@ -366,6 +369,7 @@ static bool make(const struct td_shape *shape, uint64_t uid, enum td_fft_effort 
     uint64_t before = allocated();
     p->plan = make_plan(shape, effort);
     p->bytes = bytes_of(shape, before);
+    plans += p->plan != NULL;
     if (p->plan)
         return store(p, uid);
     free(p);
@@ -417,6 +421,12 @@ void td_fft_sweep(void)
 {
     planner_enter();
     destroy_unneeded();
+    if (plans == 0) { /* FFTW's small tables lie between the blocks that the plans had */
+        fftw_cleanup();
+        fftwf_cleanup();
+        forget();
+        malloc_trim(0);
+    }
     planner_leave();
 }
 
