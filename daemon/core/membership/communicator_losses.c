@@ -592,10 +592,10 @@ void td_communicator_rank_gone(struct td_core *core, struct td_communicator *c, 
 {
     if (!may_tell_gone(c, from, m->u.rank_gone.rank))
         return;
-    if (td_communicator_broken(c))
-        td_communicator_tell_loss(core, c, from);
-    else
+    if (!td_communicator_broken(c))
         td_communicator_appeal(core, c, m);
+    else if (td_session_has_room(core, from)) /* otherwise it asks again */
+        td_communicator_tell_loss(core, c, from);
 }
 
 void td_communicator_tell_loss(struct td_core *core, struct td_communicator *c, uint32_t child)
