@@ -15,6 +15,7 @@
 enum {
     INLINE_BYTES = 1 << 19,          /* touched by a computation that the loop does itself */
     TURN_BYTES = TD_POOL_TURN_BYTES, /* touched by the loop in a turn of a job */
+    TURN_NS = 1000000,               /* until the loop looks at its sockets again */
     GRAIN = 1 << 14, /* the target of a part has a multiple of these bytes: whole elements */
     SPARE_MAX = 64,
 };
@@ -177,8 +178,9 @@ static void on_more(uv_idle_t *more)
 {
     struct td_workers *w = more->data;
     w->small_bytes = 0;
-    td_busy_begin(&w->loop->busy, "small computations");
-    while (w->small.first && w->small_bytes < TURN_BYTES && !w->loop->stopped) {
+    td_time until = td_busy_begin(&w->loop->busy, "small computations") + TURN_NS;
+    while (w->small.first && w->small_bytes < TURN_BYTES && td_loop_now() < until &&
+           !w->loop->stopped) {
         struct task *task = (struct task *)w->small.first;
         w->small_bytes += task->compute.cost_bytes;
         td_shares_served(&w->small, task->compute.cost_bytes, true);
