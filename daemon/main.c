@@ -61,7 +61,7 @@ static void raise_descriptors(void)
  * return the last free block of a thread. */
 static void keep_pages(void)
 {
-    enum { LARGEST = 2 << 20, KEPT = 128 << 20 };
+    enum { LARGEST = 1 << 20, KEPT = 128 << 20 };
     mallopt(M_MMAP_THRESHOLD, LARGEST);
     mallopt(M_TRIM_THRESHOLD, KEPT);
 }

@@ -424,7 +424,7 @@ void td_fft_sweep(void)
     if (plans == 0) { /* FFTW's small tables lie between the blocks that the plans had */
         fftw_cleanup();
         fftwf_cleanup();
-        forget();
+        made = TD_FFT_RECORDS_MAX; /* the next plan needs the wisdom again */
         malloc_trim(0);
     }
     planner_leave();
