@@ -2,6 +2,7 @@
 /* 1-D transforms of every kind compared with the sums that define them, in random layouts, over
  * whole buffers, so that a value outside the result that was written is found, too. */
 #include <fcntl.h>
+#include <fftw3.h>
 #include <malloc.h>
 #include <math.h>
 #include <pthread.h>
@@ -471,6 +472,32 @@ static void plans_of_a_user_that_is_gone_go_with_the_second_look(void **unused)
     assert_true(is_planned(64) && is_planned(128) && !is_planned(96));
 }
 
+static void measured_wisdom_outlives_the_last_plan(void **unused)
+{
+    (void)unused;
+    uint64_t nobody = 0;
+    td_fft_fini();
+    struct td_shape shape = line(60);
+    void *plan = td_fft_plan_make(&shape, memory[0], memory[1], FFTW_MEASURE);
+    char *wisdom = fftw_export_wisdom_to_string();
+    td_fft_plan_destroy(&shape, plan);
+    assert_true(td_fft_import(wisdom, true));
+    char *measured = td_fft_export(true);
+    assert_int_equal(plan_line(64, 1), TD_OK);
+    assert_false(td_fft_drop(is_there, &nobody));
+    assert_true(td_fft_drop(is_there, &nobody));
+    td_fft_sweep(); /* FFTW forgets all */
+    char *none = fftw_export_wisdom_to_string();
+    assert_string_not_equal(none, measured);
+    assert_int_equal(plan_line(64, 1), TD_OK);
+    char *again = td_fft_export(true);
+    assert_string_equal(again, measured);
+    free(wisdom);
+    free(measured);
+    free(none);
+    free(again);
+}
+
 static void estimates_leave_no_wisdom(void **unused)
 {
     (void)unused;
@@ -505,7 +532,7 @@ static void each_execution_of_a_thread_has_the_same_buffer(void **unused)
                              .to_stride = 1,
                              .factor = 1};
     pthread_t thread;
-    mallopt(M_MMAP_THRESHOLD, 16 << 20); /* as in torusd */
+    mallopt(M_MMAP_THRESHOLD, 1 << 20); /* as in torusd */
     mallopt(M_TRIM_THRESHOLD, 128 << 20);
     memset(memory, 0, sizeof memory);
     assert_int_equal(td_fft_run(&t, memory[0], memory[0]), TD_OK);
@@ -561,6 +588,7 @@ int main(void)
         cmocka_unit_test(the_user_with_the_most_bytes_loses_the_plan_used_longest_ago),
         cmocka_unit_test(a_plan_in_use_is_kept_and_a_user_without_one_gets_any),
         cmocka_unit_test(plans_of_a_user_that_is_gone_go_with_the_second_look),
+        cmocka_unit_test(measured_wisdom_outlives_the_last_plan),
         cmocka_unit_test(estimates_leave_no_wisdom),
         cmocka_unit_test(each_execution_of_a_thread_has_the_same_buffer),
         cmocka_unit_test(the_planner_aborts_on_a_thread_that_must_not_wait_for_it),
