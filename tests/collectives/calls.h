@@ -28,7 +28,7 @@ struct drawn_call {
 /* calls_draw draws call number `number`; `planner` makes its plan, if any. Equal numbers give equal
  * calls on every machine. calls_free releases it. */
 void calls_draw(struct drawn_call *c, uint64_t number, const struct td_planner *planner);
-void calls_free(struct drawn_call *c);
+void calls_free(const struct drawn_call *c);
 /* calls_print writes the parameters of a call and returns text. */
 const char *calls_print(const struct drawn_call *c, char *text, size_t size);
 /* calls_hash returns the hash of a program: its ride, its families with their dependencies, and

@@ -508,17 +508,18 @@ const char *symbolic_check(const struct symbolic_case *c, struct symbolic_stats 
 {
     static struct model model;
     static char text[sizeof model.text];
+    static _Alignas(64) unsigned char memory[PARTS_BYTES];
     struct symbolic_stats none = {0};
     model = (struct model){.c = c, .stats = stats ? stats : &none};
     *model.stats = (struct symbolic_stats){0};
-    model.arena = td_arena_create(td_call_has_counts(c->call.kind) ? PARTS_BYTES : ARENA_BYTES);
+    model.arena = td_arena_within(memory, td_call_has_counts(c->call.kind) ? sizeof memory
+                                                                           : (size_t)ARENA_BYTES);
     text[0] = '\0';
-    if (!model.arena || c->size > SYMBOLIC_RANKS_MAX)
+    if (c->size > SYMBOLIC_RANKS_MAX)
         return "the case is too large";
     if (setjmp(model.failed) == 0)
         check(&model);
     snprintf(text, sizeof text, "%s", model.text);
     give_all_back();
-    td_arena_destroy(model.arena);
     return text[0] ? text : NULL;
 }
