@@ -321,14 +321,12 @@ OWN size_t td_arena_unused(struct td_arena *arena, size_t at, size_t most, size_
         bool last = begin + p->bytes >= block->touched;
         size_t end = last ? block->touched : begin + p->bytes;
         from = from > at ? from : at;
-        if (end > from + most) {
-            give(block->memory + from, most);
-            return from + most;
-        }
-        if (end > from + least) {
-            give(block->memory + from, end - from);
-            most -= end - from;
-        }
+        size_t bytes = end > from + least ? end - from : 0, now = bytes < most ? bytes : most;
+        if (now > 0)
+            give(block->memory + from, now);
+        if (now < bytes)
+            return from + now;
+        most -= now;
         if (last) {
             block->touched = begin < block->touched ? begin : block->touched;
             return 0;

@@ -259,15 +259,16 @@ bool td_core_needs(const struct td_core *core, uint64_t handle)
     return td_engine_needs(core, handle);
 }
 
-void td_core_unused(struct td_core *core, void (*give)(void *memory, size_t bytes))
+bool td_core_unused(struct td_core *core, void (*give)(void *memory, size_t bytes))
 {
     enum { LEAST = 1 << 16 };
     core->unused_from =
         td_arena_unused(core->arena, core->unused_from, TD_SCRATCH_STEP_BYTES, LEAST, give);
-    if (core->unused_from) {
-        core->unused_at = core->now + TD_SCRATCH_STEP_NS;
-        td_core_alarm(core, core->unused_at);
-    }
+    if (core->unused_from == 0)
+        return false;
+    core->unused_at = core->now + TD_SCRATCH_STEP_NS;
+    td_core_alarm(core, core->unused_at);
+    return true;
 }
 
 bool td_core_has_user(const struct td_core *core, uint64_t uid)
@@ -737,8 +738,7 @@ uint32_t td_core_steps(struct td_core *core, td_time now, const struct td_event 
     core->now = now;
     core->actions = actions;
     actions->count = 0;
-    core->pad_used = 0;
-    core->ends = 0;
+    td_core_renew(core);
     td_arena_settle(core->arena);
     if (!core->started) {
         core->started = true;

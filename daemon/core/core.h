@@ -36,9 +36,9 @@ bool td_core_landing(struct td_core *core, uint32_t node, const struct td_packet
  * a driver that has not begun the computation may answer at once. */
 bool td_core_needs(const struct td_core *core, uint64_t handle);
 /* td_core_unused calls `give` for memory of the core whose content is of no use, some milliseconds'
- * work at a time. The driver calls it after a RETURN_SCRATCH that is the last; another one follows
- * if more is left. */
-void td_core_unused(struct td_core *core, void (*give)(void *memory, size_t bytes));
+ * work at a time. The driver calls it after a RETURN_SCRATCH that is the last. It returns true if
+ * more is left: another RETURN_SCRATCH follows. */
+bool td_core_unused(struct td_core *core, void (*give)(void *memory, size_t bytes));
 /* td_core_has_user returns true if a process, group, join or job of the user is here. */
 bool td_core_has_user(const struct td_core *core, uint64_t uid);
 /* td_core_deadline returns when the core needs a WAKE; at most `now` while work is waiting. */

@@ -139,6 +139,12 @@ static inline bool td_core_room(const struct td_core *core)
     return core->ends < TD_ENDS_MAX && core->actions->count + TD_ACTIONS_SPARE <= TD_ACTIONS_MAX &&
            core->pad_used + TD_PAD_SPARE <= TD_PAD_BYTES;
 }
+/* td_core_renew begins the room of a step: the actions of the last one are executed. */
+static inline void td_core_renew(struct td_core *core)
+{
+    core->pad_used = 0;
+    core->ends = 0;
+}
 /* td_core_act_bare appends an action whose union is not cleared: the caller assigns every field
  * that is used. It is for frequent actions. */
 static inline struct td_action *td_core_act_bare(struct td_core *core, enum td_action_kind kind)

@@ -174,7 +174,6 @@ bool td_watch_job(const struct td_core *core, uint32_t *at, struct td_watch_job 
 
 bool td_watch_page(struct td_core *core, uint32_t section, uint64_t cursor, struct td_reply *reply)
 {
-    core->pad_used = 0; /* the actions of the last step are executed */
-    core->ends = 0;
+    td_core_renew(core);
     return td_inspect_page(core, core->options.uid, true, section, cursor, reply);
 }

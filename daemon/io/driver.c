@@ -149,10 +149,8 @@ static void execute(void *driver, const struct td_action *a)
     case TD_ACTION_RETURN_SCRATCH:
         if (a->u.scratch.bytes > 0)
             td_regions_return_scratch(loop->regions, a->u.scratch.offset, a->u.scratch.bytes);
-        if (a->u.scratch.last) {
+        if (a->u.scratch.last && !td_core_unused(loop->core, give_back))
             td_regions_return_heap(loop->regions);
-            td_core_unused(loop->core, give_back);
-        }
         return;
     case TD_ACTION_RELEASE_BUFFER:
         td_peers_release_buffer(loop->peers, a->u.buffer.buffer);

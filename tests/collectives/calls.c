@@ -232,7 +232,7 @@ void calls_draw(struct drawn_call *c, uint64_t number, const struct td_planner *
     bool counted = td_call_has_counts(c->call.kind), planned = td_call_executes(c->call.kind);
     assert_null(holder);
     holder = c;
-    c->arena = td_arena_within(memory, sizeof memory);
+    c->arena = td_arena_within(memory, planned ? sizeof memory : 4 << 20);
     draw_group(c, counted || planned ? COUNTED_RANKS_MAX : RANKS_MAX);
     draw_tuning(&c->tuning);
     draw_call(c);

@@ -117,8 +117,7 @@ void node_forget(void)
     node.repeats = node.forgets = (struct node_kept){0};
     node.early_kept = node.early_taken = (struct node_kept){0};
     node.early_forgotten = 0;
-    node.core->pad_used = 0;
-    node.core->ends = 0;
+    td_core_renew(node.core);
     td_arena_settle(node.core->arena);
 }
 

@@ -377,8 +377,7 @@ static void memory_of_calls_is_charged_to_their_user(void **state)
     uint32_t calls = 0;
     for (node_forget(); node.replies == 0; calls++) {
         call_counts(c);
-        node.core->pad_used = 0;
-        node.core->ends = 0;
+        td_core_renew(node.core);
     }
     calls--;
     uint64_t most = td_account_most(node.core, account, TD_HOLD_CALLS);

@@ -557,8 +557,7 @@ static void a_verdict_waits_for_memory(void **state)
     node.core->pad_used = TD_PAD_BYTES;
     td_gate_timers(node.core, operation());
     assert_int_equal(operation()->error, TD_OK);
-    node.core->pad_used = 0;
-    node.core->ends = 0;
+    td_core_renew(node.core);
     td_gate_timers(node.core, operation());
     node_run();
     assert_int_equal(node.reply.error, TD_ERR_TIMEOUT);

@@ -342,8 +342,7 @@ static void a_rank_is_lost_to_many_groups_at_once(void **state)
         if (!done)
             td_core_queue(node.core, task);
         node.actions.count = 0;
-        node.core->pad_used = 0;
-        node.core->ends = 0;
+        td_core_renew(node.core);
     }
     for (const struct td_communicator *c = node.core->communicators; c; c = c->next)
         assert_false(c->gone_due);

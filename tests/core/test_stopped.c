@@ -82,8 +82,7 @@ static const struct td_trace_event *find(enum td_trace_kind kind)
 static const struct td_row_outage *outage(void)
 {
     static struct td_reply page;
-    node.core->pad_used = 0;
-    node.core->ends = 0;
+    td_core_renew(node.core);
     assert_true(td_inspect_page(node.core, 1000, true, TD_STATUS_OUTAGES, 0, &page));
     assert_true(page.u.status.rows <= 1);
     return page.u.status.rows ? &page.u.status.row[0].u.outage : NULL;

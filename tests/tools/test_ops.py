@@ -9,6 +9,8 @@ import sys
 import time
 import unittest
 
+from cases import SANITIZED
+
 CTL = os.path.abspath(sys.argv.pop(1))
 LATE = os.path.abspath(sys.argv.pop(1))
 CALLER = os.path.join(os.path.dirname(CTL), "caller")
@@ -123,8 +125,10 @@ class Operations(unittest.TestCase):
             self.assertEqual(record["calls"], 22)
             self.assertEqual((first["rank"], first["node"]), (5, 0 if shape == "1" else 2))
             self.assertGreater(first["pid"], 0)
-            # the machine may be busy, and the others late: the simulator's test has narrow bounds
-            self.assertGreater(first["waited_ns"], computed)
+            # the machine may be busy, and under sanitizers the others are late: the simulator's
+            # test has narrow bounds
+            least = computed if SANITIZED else 7 * computed / 2
+            self.assertGreater(first["waited_ns"], least)
             self.assertLess(first["waited_ns"], 7 * computed * 10)
             barrier = {k["kind"]: k for k in first["kinds"]}["barrier"]
             self.assertGreaterEqual(barrier["last"], 5)

@@ -50,8 +50,7 @@ static pthread_t no_planner;
 
 /* What the planner's lock protects: the wisdom of measurements, in double and float, the plans made
  * since FFTW knows more than that, and those that exist. FFTW adds to its wisdom with each plan
- * that it estimates.
- */
+ * that it estimates. */
 static char *measured[2];
 static unsigned made;
 static unsigned plans; /* that are not destroyed */
@@ -121,6 +120,11 @@ static void destroy_unneeded(void)
         td_fft_plan_destroy(&p->shape, p->plan);
         free(p);
         plans--;
+    }
+    if (plans == 0) { /* FFTW's small tables lie between the blocks that the plans had */
+        fftw_cleanup();
+        fftwf_cleanup();
+        made = TD_FFT_RECORDS_MAX; /* the next plan needs the measured wisdom again */
     }
     if (bytes >= TRIMMED_BYTES)
         malloc_trim(0);
@@ -369,11 +373,12 @@ static bool make(const struct td_shape *shape, uint64_t uid, enum td_fft_effort 
     uint64_t before = allocated();
     p->plan = make_plan(shape, effort);
     p->bytes = bytes_of(shape, before);
-    plans += p->plan != NULL;
-    if (p->plan)
-        return store(p, uid);
-    free(p);
-    return false;
+    if (!p->plan) {
+        free(p);
+        return false;
+    }
+    plans++;
+    return store(p, uid);
 }
 
 td_err td_fft_make_plan(const struct td_shape *shape, uint64_t uid)
@@ -421,12 +426,6 @@ void td_fft_sweep(void)
 {
     planner_enter();
     destroy_unneeded();
-    if (plans == 0) { /* FFTW's small tables lie between the blocks that the plans had */
-        fftw_cleanup();
-        fftwf_cleanup();
-        made = TD_FFT_RECORDS_MAX; /* the next plan needs the wisdom again */
-        malloc_trim(0);
-    }
     planner_leave();
 }
 

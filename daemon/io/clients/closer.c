@@ -11,8 +11,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NOBODY UINT64_MAX /* is the user of what no user waits for */
-
 enum { STACK_BYTES = 1 << 18, PIECE_BYTES = 1 << 19 };
 
 enum work { WORK_CLOSE, WORK_UNMAP, WORK_POPULATE, WORK_TRIM };
@@ -98,8 +96,7 @@ static void end_item(const struct item *item)
         close(item->fd);
         break;
     case WORK_UNMAP:
-        if (item->bytes > PIECE_BYTES)
-            advise(item, MADV_DONTNEED); /* so that the rest takes no time */
+        advise(item, MADV_DONTNEED); /* so that the rest takes no time */
         munmap(item->base, item->bytes);
         break;
     case WORK_POPULATE:
@@ -254,7 +251,7 @@ void td_closer_populate(struct td_closer *c, uint64_t uid, void *base, size_t by
 
 void td_closer_trim(struct td_closer *c)
 {
-    add(c, &(struct item){.work = WORK_TRIM, .uid = NOBODY, .fd = -1});
+    add(c, &(struct item){.work = WORK_TRIM, .uid = TD_CLOSER_NOBODY, .fd = -1});
 }
 
 uint32_t td_closer_pending(struct td_closer *c, uint64_t uid)

@@ -20,6 +20,8 @@
 
 enum { TD_CLOSER_THREADS = 64, TD_CLOSER_USER_THREADS = 4, TD_CLOSER_PENDING_MAX = 32 };
 
+#define TD_CLOSER_NOBODY UINT64_MAX /* the user of what no user waits for */
+
 struct td_closer;
 
 /* td_closer_create starts the first thread. It returns NULL if the system has no memory or thread.

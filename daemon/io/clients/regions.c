@@ -274,11 +274,10 @@ static void populate(const struct td_regions *r, const struct region *g)
 
 void td_regions_prepare_scratch(struct td_regions *r, uint64_t offset, uint64_t bytes)
 {
-    const uint64_t NOBODY = UINT64_MAX; /* no user waits for it */
     const struct region *g = &r->region[TD_SCRATCH_HANDLE];
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), begin = offset / page * page;
     if (r->closer && offset <= g->bytes && bytes <= g->bytes - offset)
-        td_closer_populate(r->closer, NOBODY, g->base + begin, offset + bytes - begin);
+        td_closer_populate(r->closer, TD_CLOSER_NOBODY, g->base + begin, offset + bytes - begin);
 }
 
 void td_regions_return_scratch(struct td_regions *r, uint64_t offset, uint64_t bytes)

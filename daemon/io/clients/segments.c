@@ -62,7 +62,8 @@ static struct segment **find(struct td_segments *s, uint32_t group)
     return link;
 }
 
-/* touch maps the pages that td_segments_waits and `end` need: many segments may end at once. */
+/* touch maps the pages that td_segments_waits and `end` need of a small group: many such segments
+ * may end at once. */
 static void touch(const struct segment *g)
 {
     struct td_segment view;
