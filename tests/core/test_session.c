@@ -2,6 +2,8 @@
 /* The begin, numbering and resumption of a session, driven call by call: core/net/session.h. */
 #include "far.h"
 
+#include "core/net/goodbye.h"
+
 enum { KEPT_MAX = 2048 /* tree messages that are kept for a node */ };
 
 /* acknowledge receives a heartbeat of the far end. */
@@ -72,6 +74,52 @@ static void a_second_message_does_not_begin_a_session(void **state)
     far_up(DAEMON); /* the far end has sent the messages that this node missed */
     assert_int_equal(far_resumes(), 1);
     assert_int_equal(far.link->session_state, TD_SESSION_ASKING);
+    node_end();
+}
+
+/* ---- the end ---- */
+
+/* asks_and_stops connects again, so that each end asks the other one, and stops this daemon. */
+static void asks_and_stops(void)
+{
+    far_begin(NULL);
+    far_meet();
+    far_down(false);
+    td_goodbye_link_up(node.core, FAR, TD_MINOR_GOODBYE);
+    far_up(DAEMON);
+    assert_int_equal(far.link->session_state, TD_SESSION_ASKING);
+    node_forget();
+    assert_false(td_goodbye_say(node.core));
+    node_run();
+    assert_null(node_sent_to(FAR, TD_MESSAGE_GOODBYE));
+}
+
+static void a_daemon_that_stops_says_goodbye_when_the_session_is_open(void **state)
+{
+    (void)state;
+    asks_and_stops();
+    far_resume(far.link->session, 0, 0, false);
+    assert_int_equal(far.link->session_state, TD_SESSION_OPEN);
+    node_forget();
+    assert_false(td_goodbye_say(node.core));
+    node_run();
+    assert_non_null(node_sent_to(FAR, TD_MESSAGE_GOODBYE));
+    node_forget();
+    assert_false(td_goodbye_say(node.core)); /* once */
+    node_run();
+    assert_null(node_sent_to(FAR, TD_MESSAGE_GOODBYE));
+    td_goodbye_link_down(node.core, FAR, false);
+    far_down(false);
+    assert_true(td_goodbye_say(node.core));
+    node_end();
+}
+
+static void a_daemon_that_stops_does_not_wait_long_for_a_session(void **state)
+{
+    (void)state;
+    asks_and_stops();
+    node.core->now += TD_GOODBYE_NS;
+    assert_true(td_goodbye_say(node.core));
     node_end();
 }
 
@@ -483,6 +531,8 @@ int main(void)
         cmocka_unit_test(two_daemons_that_meet_for_the_first_time_need_no_resume),
         cmocka_unit_test(messages_of_a_daemon_that_is_not_known_to_be_up_begin_its_session),
         cmocka_unit_test(a_session_that_another_daemon_began_is_asked_about),
+        cmocka_unit_test(a_daemon_that_stops_says_goodbye_when_the_session_is_open),
+        cmocka_unit_test(a_daemon_that_stops_does_not_wait_long_for_a_session),
         cmocka_unit_test(a_second_message_does_not_begin_a_session),
         cmocka_unit_test(messages_are_numbered_from_1_except_heartbeats_and_resumes),
         cmocka_unit_test(each_message_tells_how_many_were_received),

@@ -389,8 +389,10 @@ int logged(uint32_t node, const char *words)
 void wait_logged(uint32_t node, const char *words)
 {
     for (int tries = 0; logged(node, words) == 0; tries++) {
-        if (tries == 1000)
+        if (tries == 1000) {
+            show_log(node);
             fail_msg("the log of node %u does not say '%s'", node, words);
+        }
         poll(NULL, 0, 10);
     }
 }

@@ -7,10 +7,12 @@
 
 /* ---- this daemon stops ---- */
 
+/* is_told returns true if a node with a link is told, once both ends continue from the same place:
+ * a message that is sent before may be of a session that ends. */
 static bool is_told(const struct td_core *core, uint32_t node)
 {
     const struct td_link *link = &core->link[node];
-    return node != core->node && !link->relayed && td_link_is_open(link) &&
+    return node != core->node && !link->relayed && td_link_is_up(link) &&
            core->goodbyes->of[node].minor >= TD_MINOR_GOODBYE;
 }
 
@@ -19,21 +21,25 @@ bool td_goodbye_say(struct td_core *core)
     struct td_goodbyes *g = core->goodbyes;
     const struct td_message m = {.kind = TD_MESSAGE_GOODBYE,
                                  .u.goodbye.incarnation = core->options.incarnation};
+    bool waits = false;
     if (!g->until)
         g->until = core->now + TD_GOODBYE_NS;
-    for (; g->next < core->options.topology.nodes; g->next++) {
+    td_core_alarm(core, g->until);
+    for (uint32_t node = 0; node < core->options.topology.nodes; node++) {
+        if (td_bit(g->owes, node) || !is_told(core, node))
+            continue;
+        waits = true;
+        if (!td_link_is_open(&core->link[node]))
+            continue;
         if (!td_core_room(core)) {
             td_core_alarm(core, core->now); /* goes on here */
-            return core->now >= g->until;
+            break;
         }
-        if (!is_told(core, g->next))
-            continue;
-        td_session_send(core, g->next, &m);
-        td_bit_set(g->owes, g->next);
+        td_session_send(core, node, &m);
+        td_bit_set(g->owes, node);
         g->owing++;
     }
-    td_core_alarm(core, g->until);
-    return g->owing == 0 || core->now >= g->until;
+    return (!waits && g->owing == 0) || core->now >= g->until;
 }
 
 /* ---- another one stops ---- */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* goodbye: the last word of a daemon that stops.
  *
- * A stopping daemon sends GOODBYE on each connection, after all other messages of the session. The
+ * A stopping daemon sends GOODBYE on each connection, after all other messages of the session, and
+ * once both ends know where that continues. The
  * receiver knows then that the ranks of that daemon are dead, without a timeout or a quorum, and
  * ends the link. That is the acknowledgement: the stopping daemon is done when all these links have
  * ended, or after TD_GOODBYE_NS. Heartbeats tell it to nodes without a link, for people alone
@@ -23,8 +24,8 @@
 
 struct td_goodbyes {
     uint8_t owes[TD_NODES_MAX / 8]; /* the nodes that were told and still have a link */
-    uint32_t owing, next;           /* next: to be told */
-    td_time until;                  /* this daemon waits for them no longer; 0: it has not begun */
+    uint32_t owing;
+    td_time until; /* this daemon waits for them no longer; 0: it has not begun */
     struct td_goodbye {
         uint32_t daemon; /* that has said goodbye: the low half of its incarnation; 0: none has */
         uint32_t minor;  /* version of the peer protocol at the far end of the link that is up */
@@ -37,7 +38,7 @@ struct td_goodbyes {
     } * of;        /* [nodes] */
 };
 
-/* td_goodbye_say tells all nodes that have a link, once, and returns true when the daemon may go.
+/* td_goodbye_say tells all nodes that have a link, and returns true when the daemon may go.
  * It is called in each step of a daemon that has drained. */
 bool td_goodbye_say(struct td_core *core);
 /* td_goodbye_hear takes the goodbye of a node's daemon. */
