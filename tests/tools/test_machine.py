@@ -57,10 +57,9 @@ class Machine(unittest.TestCase):
                                text=True).stdout.split()
         return int(pid)
 
-    def stopped_daemon(self, node):
-        """Stops the daemon of a node until the end of the test, which is short: its rank has patience
-        for 10 s."""
-        pid = self.daemon(self.folder, node)
+    def stop_daemon(self, folder, node):
+        """Stops the daemon of a node until the end of the test. A rank there gives it up after 10 s."""
+        pid = self.daemon(folder, node)
         os.kill(pid, signal.SIGSTOP)
         self.addCleanup(os.kill, pid, signal.SIGCONT)
 
@@ -135,8 +134,10 @@ class Machine(unittest.TestCase):
         self.assertIn("node 0, this one: ", self.ask("ping", "0", "--count", "1"))
 
     def test_a_silent_node_is_said_and_does_not_hold_commands_up(self):
+        folder = self.alone("2x3", "--ranks", "1")
+        self.socket = f"{folder}/s0"
         self.json("ping", "5", "--count", "1")
-        self.stopped_daemon(5)
+        self.stop_daemon(folder, 5)
         text = self.ask("ping", "5", "--timeout", "0.3", code=1)
         self.assertRegex(text, r"! node 5 did not answer, silent for \S+: no answer within 0.3 s")
         found = self.json("ping", "5", "--timeout", "0.3", code=1)
@@ -387,9 +388,7 @@ class Machine(unittest.TestCase):
         folder = self.alone("3", "--ranks", "1")
         self.until_said("2 of 2 peers up", folder, 0, "status", "--timeout", "60")
         self.until_said("4 of 6 links up", folder, 0, "links", "--timeout", "60")
-        stopped = self.daemon(folder, 1)
-        os.kill(stopped, signal.SIGSTOP)
-        self.addCleanup(os.kill, stopped, signal.SIGCONT)
+        self.stop_daemon(folder, 1)
         self.assertIn("1 of 2 peers up, 1 silent\n", self.say(folder, 0, "status"))
         said = self.say(folder, 0, "links")
         self.assertRegex(said, r"2 of 3 nodes: 2 of 4 links up, 1 silent\n")
@@ -404,9 +403,7 @@ class Machine(unittest.TestCase):
     def test_ages_are_of_the_moment_after_the_wait_for_a_silent_node(self):
         folder = self.alone("3", "--ranks", "1")
         self.until_said("4 of 6 links up", folder, 0, "links", "--timeout", "60")
-        stopped = self.daemon(folder, 1)
-        os.kill(stopped, signal.SIGSTOP)
-        self.addCleanup(os.kill, stopped, signal.SIGCONT)
+        self.stop_daemon(folder, 1)
         self.until_said("silent for ", folder, 0, "links", "--here")
 
         def silent_ns(*options):
@@ -419,9 +416,7 @@ class Machine(unittest.TestCase):
     def test_a_link_that_went_down_after_a_silence_says_since_when_nothing_has_come(self):
         folder = self.alone("2", "--ranks", "1", "--set", "limits.progress_timeout=3s")
         self.until_said("2 of 2 links up", folder, 0, "links", "--timeout", "60")
-        stopped = self.daemon(folder, 1)
-        os.kill(stopped, signal.SIGSTOP)
-        self.addCleanup(os.kill, stopped, signal.SIGCONT)
+        self.stop_daemon(folder, 1)
         self.until_said(r"\n! the link from node 0 to node 1 has been down for \S+, since [0-9:]+; nothing has come from node 1 for "
                         r"\S+, since [0-9:]+: ", folder, 0, "links")
         [link] = json.loads(self.say(folder, 0, "links", "--here", "--json"))["links"]
@@ -438,9 +433,7 @@ class Machine(unittest.TestCase):
 
     def test_the_doctor_names_the_host_of_a_silent_node(self):
         folder = self.alone("1x2", "--ranks", "1", "--transport", "tcp")
-        stopped = self.daemon(folder, 1)
-        os.kill(stopped, signal.SIGSTOP)
-        self.addCleanup(os.kill, stopped, signal.SIGCONT)
+        self.stop_daemon(folder, 1)
         done = subprocess.run([CTL, "doctor", "--socket", folder + "/s0", "--timeout", "0.3"], capture_output=True,
                               text=True, timeout=DEADLINE_S)
         self.assertRegex(done.stdout, r"! node 1 \(127\.0\.0\.1\) does not answer")
