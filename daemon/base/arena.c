@@ -9,8 +9,8 @@
 enum { CACHE_LINE = 64 };
 
 /* Under the address sanitizer free memory, the headers of pieces and the bytes behind an allocation
- * are poisoned, so that it finds an access beyond an allocation as it does on the heap. The
- * functions below may access the headers. */
+ * are poisoned, so that it finds an access beyond an allocation as it does on the heap. Memory far
+ * behind all that was allocated is not. The functions below may access the headers. */
 #ifdef __has_feature
 #if __has_feature(address_sanitizer)
 #define SANITIZED
@@ -52,9 +52,20 @@ struct block {
     _Alignas(16) unsigned char memory[];
 };
 
+enum { GUARD_BYTES = 64 << 10 }; /* what is poisoned behind the touched memory */
 enum { LATER = 1 }; /* in `bytes` of a piece of the list `later` */
 
 _Static_assert(sizeof(struct piece) == 16, "pieces keep the alignment");
+
+/* guard poisons the free memory from the guarded end of the touched memory up to that of `to`: not
+ * the whole block, whose poison would cost more than what most tests do with it. */
+static void guard(const struct block *block, size_t to)
+{
+    size_t from = to > 0 ? block->touched + GUARD_BYTES : 0, end = to + GUARD_BYTES;
+    end = end < block->bytes ? end : block->bytes;
+    if (from < end)
+        ASAN_POISON_MEMORY_REGION(block->memory + from, end - from);
+}
 
 /* begin makes an arena of a block, all of whose memory is free. */
 OWN static struct td_arena *begin(struct block *block, size_t bytes)
@@ -65,7 +76,7 @@ OWN static struct td_arena *begin(struct block *block, size_t bytes)
         block->free->bytes = bytes;
         block->free->u.next = NULL;
     }
-    ASAN_POISON_MEMORY_REGION(block->memory, bytes);
+    guard(block, 0);
     return &block->arena;
 }
 
@@ -80,8 +91,7 @@ void td_arena_destroy(struct td_arena *arena)
 {
     if (!arena)
         return;
-    ASAN_UNPOISON_MEMORY_REGION(arena->block->memory, arena->block->bytes);
-    free(arena->block);
+    free(arena->block); /* its poison ends: free and malloc write over it */
 }
 
 struct td_arena *td_arena_part(struct td_arena *whole, td_arena_limit *limit, const void *holder)
@@ -181,6 +191,7 @@ OWN void *td_arena_take(struct td_arena *arena, size_t bytes)
     }
     p->u.owner = arena;
     size_t to = (size_t)((unsigned char *)p - block->memory) + p->bytes;
+    guard(block, to);
     block->touched = to > block->touched ? to : block->touched;
     for (struct td_arena *a = arena; a; a = a->whole)
         a->used += p->bytes;

@@ -57,6 +57,7 @@ struct td_sim *job_world(const char *shape, uint64_t seed, void (*change)(struct
     static const td_time delays[] = {1, 1000, 30000, 1000000};
     struct td_sim_options o;
     td_sim_options_default(&o, shape, seed);
+    o.settings.arena_bytes = 4 << 20; /* the address sanitizer poisons each core's, whole */
     o.settings.packet_bytes = packets[seed % 3];
     o.settings.link_credits = credits[seed / 3 % 3];
     o.settings.carry_bytes = carried[seed / 5 % 3];

@@ -48,7 +48,7 @@ static void expect_to_finish(uint64_t seed)
 static void the_bubble_keeps_every_ring_moving(void **unused)
 {
     (void)unused;
-    seeds_run(expect_to_finish, 500, 60, 10000);
+    seeds_run(expect_to_finish, 500, 20, 10000);
 }
 
 static void without_it_a_ring_fills_up(void **unused)

@@ -130,13 +130,13 @@ static void rows_case(uint64_t seed)
 static void arrays_in_rows_are_transformed_chunk_by_chunk(void **unused)
 {
     (void)unused;
-    seeds_run(rows_case, 100, 30, 1000);
+    seeds_run(rows_case, 100, 10, 1000);
 }
 
 static void any_array_is_transformed_between_any_layouts(void **unused)
 {
     (void)unused;
-    seeds_run(random_case, 400, 100, 4000);
+    seeds_run(random_case, 400, 35, 4000);
 }
 
 enum { ROW = 4 };

@@ -589,7 +589,7 @@ static void world_of(uint64_t seed)
 static void overlapping_operations_of_several_groups_agree_with_a_serial_reference(void **unused)
 {
     (void)unused;
-    seeds_run(world_of, 600, 60, 20000);
+    seeds_run(world_of, 600, 25, 20000);
 }
 
 int main(void)

@@ -10,8 +10,9 @@
 #include <cmocka.h>
 
 #include "job.h"
+#include "seeds.h"
 
-enum { SEEDS = 48, RANKS = 6, LIMIT = 16, FULL = 2, MANY = 40 };
+enum { SEEDS = SEEDS_SANITIZED ? 24 : 48, RANKS = 6, LIMIT = 16, FULL = 2, MANY = 40 };
 
 static const struct td_call barrier = {.kind = TD_KIND_BARRIER};
 static struct job job, filler; /* filler: a job of one rank, on node FULL */

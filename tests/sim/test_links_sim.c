@@ -288,19 +288,19 @@ static void run_hole(uint64_t seed)
 static void many_cuts_lose_nothing(void **unused)
 {
     (void)unused;
-    seeds_run(run_cuts, 250, 25, 20000);
+    seeds_run(run_cuts, 250, 10, 20000);
 }
 
 static void a_dead_node_is_named_or_not_needed(void **unused)
 {
     (void)unused;
-    seeds_run(run_death, 250, 25, 20000);
+    seeds_run(run_death, 250, 10, 20000);
 }
 
 static void a_hole_is_named_before_anybody_waits_long(void **unused)
 {
     (void)unused;
-    seeds_run(run_hole, 60, 10, 5000);
+    seeds_run(run_hole, 60, 5, 5000);
 }
 
 int main(void)

@@ -535,7 +535,7 @@ static void run_seed(uint64_t seed)
 static void whatever_happens_all_are_answered_truly(void **unused)
 {
     (void)unused;
-    seeds_run(run_seed, 500, 100, 20000);
+    seeds_run(run_seed, 500, 40, 20000);
 }
 
 int main(void)

@@ -88,7 +88,7 @@ static void random_case(uint64_t seed)
 static void any_layout_becomes_any_other(void **unused)
 {
     (void)unused;
-    seeds_run(random_case, 250, 80, 3000);
+    seeds_run(random_case, 250, 30, 3000);
 }
 
 /* ---- block-cyclic, all P and Q ---- */

@@ -260,7 +260,7 @@ static void run_random(uint64_t seed)
 static void joins_survive_random_faults(void **unused)
 {
     (void)unused;
-    seeds_run(run_random, 300, 30, 20000);
+    seeds_run(run_random, 300, 15, 20000);
 }
 
 static uint64_t absent_set;

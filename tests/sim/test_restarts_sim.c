@@ -476,31 +476,31 @@ static void run_storm(uint64_t seed)
 static void a_daemon_that_is_started_anew_is_part_of_the_machine_again(void **unused)
 {
     (void)unused;
-    seeds_run(run_restart, 120, 20, 5000);
+    seeds_run(run_restart, 120, 8, 5000);
 }
 
 static void daemons_that_start_one_after_the_other_fail_no_call(void **unused)
 {
     (void)unused;
-    seeds_run(run_start, 120, 20, 5000);
+    seeds_run(run_start, 120, 8, 5000);
 }
 
 static void two_neighbours_lost_at_once_are_named_and_come_back(void **unused)
 {
     (void)unused;
-    seeds_run(run_two, 120, 20, 5000);
+    seeds_run(run_two, 120, 8, 5000);
 }
 
 static void data_goes_round_nodes_that_are_dead(void **unused)
 {
     (void)unused;
-    seeds_run(run_round, 120, 20, 5000);
+    seeds_run(run_round, 120, 8, 5000);
 }
 
 static void after_any_storm_all_is_well(void **unused)
 {
     (void)unused;
-    seeds_run(run_storm, 120, 20, 5000);
+    seeds_run(run_storm, 120, 8, 5000);
 }
 
 /* Seed 151: a question to a node that has come back was lost on its route, and no message followed

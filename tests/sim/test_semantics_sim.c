@@ -21,6 +21,11 @@ enum { SIZE = 6, BYTES = 1 << 14 };
 static struct job job;
 static uint64_t state; /* of random numbers */
 
+static void with_room(struct td_sim_options *o)
+{
+    o->settings.arena_bytes = 16 << 20;
+}
+
 /* with_worlds runs a test on both fabrics, with ranks on one, two or more nodes. */
 static void with_worlds(const char *name, void (*test)(void))
 {
@@ -30,7 +35,7 @@ static void with_worlds(const char *name, void (*test)(void))
         uint32_t nodes[SIZE];
         state = seed;
         job_case("TORUS_TEST_CASE=%llu test_semantics_sim (%s)", (unsigned long long)seed, name);
-        struct td_sim *sim = job_world(shapes[seed / 2 % 4], seed, NULL);
+        struct td_sim *sim = job_world(shapes[seed / 2 % 4], seed, with_room);
         job_spread(sim, SIZE, nodes);
         job_form(&job, sim, "job", nodes, SIZE, BYTES);
         test();

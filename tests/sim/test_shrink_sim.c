@@ -453,7 +453,7 @@ static void run_seed(uint64_t seed)
 static void whatever_happens_all_that_live_agree(void **unused)
 {
     (void)unused;
-    seeds_run(run_seed, 1000, 100, 20000);
+    seeds_run(run_seed, 1000, 30, 20000);
 }
 
 int main(void)

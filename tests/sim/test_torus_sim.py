@@ -112,6 +112,7 @@ def fft(shape, elements, *arguments):
 
 
 class Transforms(unittest.TestCase):
+    @figures
     def test_transposes_come_near_the_bound_of_their_all_to_alls(self):
         pencils = ("--from", "(block, block, *) on 16x4", "--to", "(*, block, block) on 16x4")
         for elements, arguments, moves in (("128x128x128", (), 2), ("128x128x128", pencils, 2),
@@ -155,6 +156,7 @@ class Redistributions(unittest.TestCase):
                     self.assertLess(abs(got["slots"] / expected - 1), 0.02)
                     self.assertLessEqual(got["t_min_slots"], got["slots"])
 
+    @figures
     def test_as_documented(self):
         self.check(REDISTRIBUTIONS)
 
@@ -232,6 +234,7 @@ class Gates(unittest.TestCase):
 
 
 class Program(unittest.TestCase):
+    @figures
     def test_halving_is_ahead_of_rings_where_steps_count(self):
         def slots(method, size):
             done = run("allreduce", "--json", "--shape", "8x8", "--latency", "1", "--slots", "16",
