@@ -18,9 +18,12 @@ enum {
     COUNTS_MAX = 3 * SWARM_PROCESSES_MAX
 };
 
-static uint8_t *base_of(const struct swarm *s, const struct swarm_process *p)
+/* base_of returns the memory that a member named in its call: of the region that its process had
+ * then. */
+static uint8_t *base_of(const struct swarm *s, const struct swarm_process *p,
+                        const struct swarm_part *part)
 {
-    return td_sim_memory(s->sim, p->client, p->region);
+    return td_sim_memory(s->sim, p->client, part->region);
 }
 
 /* ---- groups ---- */
@@ -230,8 +233,9 @@ static void issue(struct swarm *s, struct swarm_party *p, uint32_t member)
     struct swarm_operation *o = &p->operation[seat->next];
     const struct swarm_process *q = swarm_process_of(s, seat);
     struct td_request request;
+    o->part[member].region = q->region;
     if (o->call.call.kind != TD_KIND_BARRIER)
-        swarm_call_prepare(&o->call, member, base_of(s, q), s->c->half_bytes);
+        swarm_call_prepare(&o->call, member, base_of(s, q, &o->part[member]), s->c->half_bytes);
     swarm_call_request(&o->call, member, q->region, s->c->half_bytes, counts, &request);
     if (o->odd == member)
         swarm_call_change(&request);
@@ -270,29 +274,12 @@ static void describe(const struct swarm_operation *o, uint32_t member, char *tex
              o->call.size);
 }
 
-/* share_again gives a process another region. The buffers of calls that have ended with an error
- * are in the memory of the earlier one, which its daemon never had: those in the new one are
- * watched from now on. */
-static void share_again(struct swarm *s, uint32_t process)
-{
-    struct swarm_process *q = &s->process[process];
-    q->region = td_sim_region(s->sim, q->client, 2 * s->c->half_bytes);
-    for (uint32_t k = 0; k < s->parties; k++)
-        for (uint32_t i = 0; i < s->party[k].size; i++)
-            for (uint32_t o = 0;
-                 s->party[k].seat[i].process == process && o < s->party[k].operations; o++) {
-                const struct swarm_operation *x = &s->party[k].operation[o];
-                if (x->part[i].replied && x->call.call.kind != TD_KIND_BARRIER)
-                    x->part[i].hash = swarm_call_hash(&x->call, base_of(s, q), s->c->half_bytes);
-            }
-}
-
 static void receive_call(struct swarm *s, struct swarm_party *p, struct swarm_operation *o,
                          uint32_t member, const struct td_reply *r)
 {
     char what[200];
     struct swarm_part *part = &o->part[member];
-    uint8_t *base = base_of(s, swarm_process_of(s, &p->seat[member]));
+    struct swarm_process *q = swarm_process_of(s, &p->seat[member]);
     describe(o, member, what, sizeof what);
     part->request = 0;
     if (r->refused) { /* it does not count, nor those after it */
@@ -301,7 +288,7 @@ static void receive_call(struct swarm *s, struct swarm_party *p, struct swarm_op
         part->made = false;
         o->made--;
         if (strstr(r->text, "which this process has not shared")) /* its daemon had no memory */
-            share_again(s, p->seat[member].process);
+            q->region = td_sim_region(s->sim, q->client, 2 * s->c->half_bytes);
         swarm_judge(s, p, o, r, what);
         return;
     }
@@ -313,6 +300,7 @@ static void receive_call(struct swarm *s, struct swarm_party *p, struct swarm_op
         swarm_failed(s, "mismatch: %s ended well, and rank %u has made another call", what, o->odd);
     const char *wrong = NULL;
     if (o->call.call.kind != TD_KIND_BARRIER) {
+        uint8_t *base = base_of(s, q, part);
         wrong = swarm_call_check(&o->call, member, base, s->c->half_bytes, r->error == TD_OK);
         part->hash = swarm_call_hash(&o->call, base, s->c->half_bytes);
     }
@@ -607,7 +595,7 @@ static void check_buffers(struct swarm *s)
                 if (!x->part[i].replied || x->call.call.kind == TD_KIND_BARRIER)
                     continue;
                 describe(x, i, what, sizeof what);
-                if (swarm_call_hash(&x->call, base_of(s, q), s->c->half_bytes) != x->part[i].hash)
+                if (swarm_call_hash(&x->call, base_of(s, q, &x->part[i]), s->c->half_bytes) != x->part[i].hash)
                     swarm_failed(s, "late write: the buffers of %s changed after the reply", what);
             }
 }

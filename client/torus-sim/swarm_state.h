@@ -49,6 +49,7 @@ struct swarm_operation {
     struct swarm_part {
         uint64_t request; /* 0: none under way */
         bool made, replied;
+        uint32_t region; /* of the buffers */
         uint64_t hash; /* of the buffers, at the reply */
     } * part;          /* [size] */
 };
