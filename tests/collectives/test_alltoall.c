@@ -83,7 +83,7 @@ static void for_all(void (*test)(const struct groups_placed *))
     for (int s = 0; s < SHAPES; s++)
         for (int form = 0; form < GROUPS_FORMS; form++)
             for (uint32_t per_node = 1; per_node <= 3; per_node++) {
-                if (!seeds_pick(number++, 7))
+                if (!seeds_pick(number++, 11))
                     continue;
                 groups_place(&g, shapes[s], (enum groups_form)form, per_node);
                 test(&g);

@@ -79,7 +79,7 @@ static void for_all_groups(void (*test)(const struct shape *))
     for (uint32_t nodes = 1; nodes <= NODES_MAX; nodes++)
         for (uint32_t per_node = 1; per_node <= PER_NODE_MAX; per_node++)
             for (int placement = 0; placement < PLACEMENTS; placement++) {
-                if ((nodes == 1 && placement != BLOCK) || !seeds_pick(number++, 7))
+                if ((nodes == 1 && placement != BLOCK) || !seeds_pick(number++, 11))
                     continue;
                 place(&s, nodes, per_node, (enum placement)placement);
                 test(&s);

@@ -11,8 +11,9 @@
 #include <cmocka.h>
 
 #include "job.h"
+#include "seeds.h"
 
-enum { LIMIT = 1024, GROUPS = 400, SCATTERED = 1000, OPERATIONS = 200 };
+enum { LIMIT = 1024, GROUPS = 400, SCATTERED = 1000, OPERATIONS = 200, SEEDS = SEEDS_SANITIZED ? 2 : 4 };
 
 static const struct td_call barrier = {.kind = TD_KIND_BARRIER};
 static struct job job;
@@ -142,7 +143,7 @@ static void run_ranks(uint64_t seed, uint32_t size, uint32_t here)
 static void scattered_ranks_of_two_nodes_gather(void **unused)
 {
     (void)unused;
-    for (uint64_t seed = 0; seed < 4; seed++)
+    for (uint64_t seed = 0; seed < SEEDS; seed++)
         run_ranks(seed, SCATTERED, SCATTERED / 2);
 }
 
@@ -213,7 +214,7 @@ static void lose_groups(const char *shape, uint64_t seed, uint32_t count)
 static void a_rank_with_many_groups_dies(void **unused)
 {
     (void)unused;
-    for (uint64_t seed = 0; seed < 4; seed++) {
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
         lose_groups("2x2", seed, GROUPS);
         lose_groups("1", seed, GROUPS);
     }
@@ -223,7 +224,7 @@ static void a_rank_with_many_groups_dies(void **unused)
 static void a_death_does_not_overrun_a_link(void **unused)
 {
     (void)unused;
-    for (uint64_t seed = 0; seed < 4; seed++)
+    for (uint64_t seed = 0; seed < SEEDS; seed++)
         lose_groups("2x2", seed, 2500);
 }
 
@@ -231,7 +232,7 @@ static void a_death_does_not_overrun_a_link(void **unused)
 static void a_rank_dies_amid_many_floods(void **unused)
 {
     (void)unused;
-    for (uint64_t seed = 0; seed < 4; seed++) {
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
         job_case("test_many_sim: floods, seed %llu", (unsigned long long)seed);
         struct td_sim *sim = job_world("3x3", 2 * seed + 1, flooded);
         job_spread(sim, 9, nodes);
@@ -265,7 +266,7 @@ static void an_operation_that_waits_gives_its_scratch_to_others(void **unused)
     static struct job other;
     const struct td_call sum = {
         .kind = TD_KIND_ALLREDUCE, .type = TD_TYPE_INT32, .op = TD_OP_SUM, .count = 150000};
-    for (uint64_t seed = 0; seed < 4; seed++) {
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
         job_case("test_many_sim: scratch that waits, seed %llu", (unsigned long long)seed);
         struct td_sim *sim = job_world("3", seed, tight);
         for (uint32_t i = 0; i < 3; i++)
