@@ -162,6 +162,43 @@ static void a_member_that_comes_late_gets_the_refusal(void **unused)
     }
 }
 
+static void shrink(uint32_t i)
+{
+    struct td_request q = {.kind = TD_REQUEST_SHRINK};
+    q.u.shrink.group = job_reply(&job, i)->u.joined.group;
+    q.u.shrink.timeout_ns = -1;
+    job.rank[i].request = td_sim_request(job.sim, job.rank[i].client, &q);
+}
+
+/* The nodes ask each other before the full one has refused the group. The rank of the highest
+ * member that has it may be that of the root. */
+static void a_shrink_goes_on_without_a_node_that_refuses_the_group(void **unused)
+{
+    (void)unused;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        uint32_t world[RANKS];
+        struct td_sim *sim = begin_formed(seed, __func__, world);
+        for (uint32_t i = 0; i < RANKS; i++)
+            if (i != FULL)
+                request_group(&job, i, world[i], 7);
+        td_sim_run(sim, SECOND);
+        for (uint32_t i = 0; i < RANKS; i++)
+            if (i != FULL)
+                shrink(i);
+        td_sim_run(sim, SECOND);
+        request_group(&job, FULL, world[FULL], 7);
+        td_sim_run(sim, 2 * SECOND);
+        job_expect(&job, FULL, TD_ERR_BUSY, NULL);
+        for (uint32_t i = 0; i < RANKS; i++) {
+            if (i == FULL)
+                continue;
+            job_expect(&job, i, TD_OK, NULL);
+            CHECK(job_reply(&job, i)->u.joined.size == RANKS - 1);
+        }
+        job_world_end(sim);
+    }
+}
+
 /* The daemon keeps the sentences of some refusals; it refuses more groups than that. */
 static void many_refusals_reach_all_members(void **unused)
 {
@@ -258,6 +295,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_members_get_the_refusal_of_one_node),
         cmocka_unit_test(a_member_that_comes_late_gets_the_refusal),
+        cmocka_unit_test(a_shrink_goes_on_without_a_node_that_refuses_the_group),
         cmocka_unit_test(many_refusals_reach_all_members),
         cmocka_unit_test(a_group_can_be_made_when_there_is_room),
         cmocka_unit_test(all_ranks_get_the_refusal_of_a_join),

@@ -13,6 +13,8 @@
 #include "core/net/link.h"
 #include "core/net/session.h"
 
+enum { AGAIN_NS = 1000000000 };
+
 static bool advance(struct td_core *core, struct td_task *task);
 
 /* ---- rounds ---- */
@@ -87,17 +89,33 @@ static struct td_shrink *obtain(struct td_core *core, struct td_communicator *c)
     s->task.advance = advance;
     s->communicator = c;
     s->expires_at = TD_TIME_NEVER;
-    s->hurry_at = TD_TIME_NEVER;
+    s->hurry_at = s->again_at = TD_TIME_NEVER;
     s->announced = s->parted = s->unmade_to = c->group.slots;
     begin_round(core, s);
     return s;
 }
 
-static void activate(const struct td_core *core, struct td_shrink *s)
+static void activate(struct td_core *core, struct td_shrink *s)
 {
-    if (!td_shrink_is_under_way(s))
+    if (!td_shrink_is_under_way(s)) {
         s->started_at = core->now;
+        s->again_at = td_core_after(core, AGAIN_NS);
+        td_core_alarm(core, s->again_at);
+    }
     td_shrink_transition(s, TD_SHRINK_BEGIN);
+}
+
+/* repeat asks and votes again. A node on which no rank had created the group ignored the first
+ * message, and if it has refused to create it since, only an answer to another one says so. */
+static void repeat(struct td_core *core, struct td_shrink *s)
+{
+    for (uint32_t slot = 0; slot < s->communicator->group.slots; slot++)
+        if (s->vote[slot] == TD_VOTE_ASKED)
+            s->vote[slot] = TD_VOTE_NONE;
+    s->next = s->state == TD_SHRINK_PROPOSING ? s->next : 0;
+    s->vote_due = true;
+    s->again_at = td_core_after(core, AGAIN_NS);
+    td_core_queue(core, &s->task);
 }
 
 static void set_ending(const struct td_communicator *c, struct td_shrink_outcome *e, td_err error,
@@ -133,7 +151,7 @@ void td_shrink_decide(struct td_core *core, struct td_shrink *s)
     s->parting = false; /* that was of the shrink that is decided */
     td_shrink_transition(s, TD_SHRINK_DECIDE);
     if (s->number_seen == s->number)
-        td_shrink_transition(s, TD_SHRINK_BEGIN);
+        activate(core, s);
     s->started_at = core->now;
     s->accepted_round = 0;
     s->appeal_error = TD_OK;
@@ -705,6 +723,12 @@ void td_shrink_timers(struct td_core *core, struct td_communicator *c)
         td_shrink_hurry(core, s);
     }
     td_core_alarm(core, s->hurry_at);
+    if (core->now >= s->again_at) {
+        s->again_at = TD_TIME_NEVER;
+        if (td_shrink_is_under_way(s))
+            repeat(core, s);
+    }
+    td_core_alarm(core, s->again_at);
 }
 
 void td_shrink_arrived(const struct td_shrink *s, uint8_t *bits)

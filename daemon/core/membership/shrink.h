@@ -77,6 +77,7 @@ struct td_shrink {
     uint32_t accepted_round;                    /* 0: no outcome is accepted */
     bool vote_due, accept_due;                  /* to be sent to the head */
     td_time hurry_at; /* when this node asks for an epoch itself, if a node is silent */
+    td_time again_at; /* when questions without an answer, or the vote, are repeated */
     bool parting;     /* the calls end: there is no quorum */
 
     /* at the coordinator */
