@@ -595,7 +595,8 @@ static void check_buffers(struct swarm *s)
                 if (!x->part[i].replied || x->call.call.kind == TD_KIND_BARRIER)
                     continue;
                 describe(x, i, what, sizeof what);
-                if (swarm_call_hash(&x->call, base_of(s, q, &x->part[i]), s->c->half_bytes) != x->part[i].hash)
+                if (swarm_call_hash(&x->call, base_of(s, q, &x->part[i]), s->c->half_bytes) !=
+                    x->part[i].hash)
                     swarm_failed(s, "late write: the buffers of %s changed after the reply", what);
             }
 }

@@ -50,8 +50,8 @@ struct swarm_operation {
         uint64_t request; /* 0: none under way */
         bool made, replied;
         uint32_t region; /* of the buffers */
-        uint64_t hash; /* of the buffers, at the reply */
-    } * part;          /* [size] */
+        uint64_t hash;   /* of the buffers, at the reply */
+    } * part;            /* [size] */
 };
 
 /* struct swarm_party: a job's world, or a group. */

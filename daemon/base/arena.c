@@ -53,7 +53,7 @@ struct block {
 };
 
 enum { GUARD_BYTES = 64 << 10 }; /* what is poisoned behind the touched memory */
-enum { LATER = 1 }; /* in `bytes` of a piece of the list `later` */
+enum { LATER = 1 };              /* in `bytes` of a piece of the list `later` */
 
 _Static_assert(sizeof(struct piece) == 16, "pieces keep the alignment");
 

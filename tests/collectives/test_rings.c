@@ -35,7 +35,8 @@ static struct world make(const char *shape, uint32_t per_node)
     return w;
 }
 
-/* is_left_out returns true for most of the cases under a sanitizer, which takes ten times as long. */
+/* is_left_out returns true for most of the cases under a sanitizer, which takes ten times as long.
+ */
 static bool is_left_out(void)
 {
     static uint64_t number;

@@ -13,7 +13,13 @@
 #include "job.h"
 #include "seeds.h"
 
-enum { LIMIT = 1024, GROUPS = 400, SCATTERED = 1000, OPERATIONS = 200, SEEDS = SEEDS_SANITIZED ? 2 : 4 };
+enum {
+    LIMIT = 1024,
+    GROUPS = 400,
+    SCATTERED = 1000,
+    OPERATIONS = 200,
+    SEEDS = SEEDS_SANITIZED ? 2 : 4
+};
 
 static const struct td_call barrier = {.kind = TD_KIND_BARRIER};
 static struct job job;
