@@ -14,6 +14,9 @@
  * A rank that cancels, or whose time limit passes, appeals with its node's vote. The votes tell the
  * coordinator which ranks have not called, and it may propose an error as the outcome.
  *
+ * A question without an answer, and the vote, are repeated each second: a node on which no rank has
+ * created the group ignores them, and answers NOBODY once it has refused to create it.
+ *
  * If all ranks that have called are lost, nobody waits for an outcome. The coordinator withdraws
  * the shrink when the votes of all live nodes say so, and no outcome is accepted. Its number stays,
  * and no rank gets an error: the live ranks may still call it. A node without live ranks withdraws
