@@ -169,6 +169,57 @@ static void death_in_a_made_group_names_the_rank_of_the_job(void **unused)
     }
 }
 
+/* request_copy asks for a group of all ranks of a group. */
+static void request_copy(uint32_t rank, uint32_t group, uint64_t number)
+{
+    static const uint64_t all[RANKS] = {0, 1, 2, 3, 4, 5};
+    struct td_request q = {.kind = TD_REQUEST_GROUP};
+    q.u.make.group = group;
+    q.u.make.number = number;
+    q.u.make.members = RANKS;
+    q.u.make.member = all;
+    made.rank[rank].request = td_sim_request(job.sim, job.rank[rank].client, &q);
+}
+
+/* The first death breaks the group of which another one is made; a second rank dies before it makes
+ * that, and its daemon does not know it. */
+static void a_shrink_leaves_out_who_died_before_the_group_was_made(void **unused)
+{
+    (void)unused;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        enum { FIRST = 0, SECOND_DEAD = 5 };
+        struct td_sim *sim = begin(seed);
+        for (uint32_t i = 0; i < RANKS; i++)
+            request_copy(i, job.rank[i].group, 1);
+        settle();
+        for (uint32_t i = 0; i < RANKS; i++)
+            create(i, -1);
+        settle();
+        for (uint32_t i = 1; i < SECOND_DEAD && seed / 2 % 2; i++)
+            request_copy(i, made.rank[i].group, 2);
+        td_sim_close(sim, job.rank[FIRST].client);
+        td_sim_run(sim, seed / 4 % 2 ? SECOND / 10 : 0);
+        td_sim_close(sim, job.rank[SECOND_DEAD].client);
+        td_sim_run(sim, SECOND / 10);
+        for (uint32_t i = 1; i < SECOND_DEAD && seed / 2 % 2 == 0; i++)
+            request_copy(i, made.rank[i].group, 2);
+        settle();
+        for (uint32_t i = 1; i < SECOND_DEAD; i++) {
+            struct td_request q = {.kind = TD_REQUEST_SHRINK};
+            job_expect(&made, i, TD_OK, NULL);
+            q.u.shrink.group = job_reply(&made, i)->u.joined.group;
+            q.u.shrink.timeout_ns = -1;
+            made.rank[i].request = td_sim_request(sim, job.rank[i].client, &q);
+        }
+        td_sim_run(sim, 3 * SECOND);
+        for (uint32_t i = 1; i < SECOND_DEAD; i++) {
+            job_expect(&made, i, TD_OK, NULL);
+            CHECK(job_reply(&made, i)->u.joined.size == SECOND_DEAD - 1);
+        }
+        job_world_end(sim);
+    }
+}
+
 static void different_calls_in_a_made_group_name_the_ranks_of_the_job(void **unused)
 {
     const struct td_call reduce = {
@@ -191,6 +242,7 @@ int main(void)
         cmocka_unit_test(late_rank_gets_the_ending_that_the_others_got),
         cmocka_unit_test(late_rank_of_a_job_gets_the_ending_though_the_others_have_left),
         cmocka_unit_test(death_in_a_made_group_names_the_rank_of_the_job),
+        cmocka_unit_test(a_shrink_leaves_out_who_died_before_the_group_was_made),
         cmocka_unit_test(different_calls_in_a_made_group_name_the_ranks_of_the_job),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -77,6 +77,19 @@ static bool ask(struct td_core *core, const struct td_communicator *c, uint32_t 
     return true;
 }
 
+/* is_told returns true if the job's tree tells its nodes of losses. */
+static bool is_told(struct td_core *core, const struct td_communicator *c)
+{
+    const struct td_communicator *world = td_communicator_find(core, c->world, 0);
+    return world && !td_communicator_broken(world);
+}
+
+void td_later_losses_ask(struct td_core *core, struct td_communicator *c, uint32_t node)
+{
+    if (c->index == TD_GROUP_MADE && !is_told(core, c) && ask(core, c, node))
+        c->asked += ASKS_MAX;
+}
+
 void td_later_losses_timers(struct td_core *core, struct td_communicator *c)
 {
     if (core->now < c->ask_at) {
@@ -86,8 +99,7 @@ void td_later_losses_timers(struct td_core *core, struct td_communicator *c)
     c->ask_at = TD_TIME_NEVER;
     if (c->recorded == 0 || !may_ask(c))
         return;
-    const struct td_communicator *world = td_communicator_find(core, c->world, 0);
-    bool asks = !world || td_communicator_broken(world); /* else the job's tree tells of losses */
+    bool asks = !is_told(core, c);
     bool asked = false; /* a neighbour that missed a turn has it next time round */
     for (uint32_t i = 0; i < c->children; i++) {
         if (c->makers >> i & 1)
@@ -152,11 +164,9 @@ void td_later_losses_hear(struct td_core *core, uint32_t from, const struct td_m
         (void)lose_own(core, world, from, lost->rank); /* groups that are made later inherit it */
     for (struct td_communicator *c = core->communicators; c; c = c->next) {
         bool made = c->index == TD_GROUP_MADE && c->world == m->instance;
-        if (!made || td_communicator_broken(c))
-            continue;
-        uint32_t rank = lose_own(core, c, from, lost->rank);
-        if (rank == UINT32_MAX)
-            continue;
-        td_communicator_tell_root(core, c, rank, lost->error, true, lost->text);
+        uint32_t rank = made ? lose_own(core, c, from, lost->rank) : UINT32_MAX;
+        if (rank != UINT32_MAX &&
+            !td_communicator_broken(c)) /* its first loss has ended its calls */
+            td_communicator_tell_root(core, c, rank, lost->error, true, lost->text);
     }
 }

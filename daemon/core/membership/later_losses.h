@@ -4,8 +4,9 @@
  * The first loss breaks a job; its tree tells of no other. The groups that a rank was in tell the
  * others. But a rank may die before it makes a group that other ranks have made and call in: its
  * daemon does not know that group. So while an operation waits, a node asks the neighbours in the
- * group's tree that may not have made the group: a RANK_GONE of the job about a rank of the
- * receiver is a question. The receiver answers with RANK_LOST if that rank is gone.
+ * group's tree that may not have made the group, and while a shrink waits, the nodes that do not
+ * answer: a RANK_GONE of the job about a rank of the receiver is a question. The receiver answers
+ * with RANK_LOST if that rank is gone.
  * Owns: nothing. Borrows: the group. Pure: no I/O, clock, or globals. */
 #ifndef TD_CORE_MEMBERSHIP_LATER_LOSSES_H
 #define TD_CORE_MEMBERSHIP_LATER_LOSSES_H
@@ -17,6 +18,9 @@ void td_later_losses_wait(struct td_core *core, struct td_communicator *c);
 /* td_later_losses_made notes that a tree neighbour has made the group: the message is of its own
  * operation. */
 void td_later_losses_made(struct td_communicator *c, uint32_t from, enum td_message_kind kind);
+/* td_later_losses_ask asks a node about some of its ranks, if the job's tree would not tell of
+ * them. */
+void td_later_losses_ask(struct td_core *core, struct td_communicator *c, uint32_t node);
 /* td_later_losses_timers asks about losses, once per TD_LOSS_AGAIN_NS while an operation waits. */
 void td_later_losses_timers(struct td_core *core, struct td_communicator *c);
 /* td_later_losses_answer returns false if a RANK_GONE is not a question. */

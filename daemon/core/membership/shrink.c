@@ -6,6 +6,7 @@
 
 #include "endings.h"
 #include "epoch.h"
+#include "later_losses.h"
 #include "shrink_coordinator.h"
 #include "shrink_silence.h"
 #include "shrink_view.h"
@@ -106,12 +107,19 @@ static void activate(struct td_core *core, struct td_shrink *s)
 }
 
 /* repeat asks and votes again. A node on which no rank had created the group ignored the first
- * message, and if it has refused to create it since, only an answer to another one says so. */
+ * message. If it has refused to create it since, only an answer to another one says so; if its
+ * ranks have died before, it does not know the group, and is asked about them. */
 static void repeat(struct td_core *core, struct td_shrink *s)
 {
-    for (uint32_t slot = 0; slot < s->communicator->group.slots; slot++)
+    struct td_communicator *c = s->communicator;
+    uint32_t head = td_shrink_view_head(core, c);
+    for (uint32_t slot = 0; slot < c->group.slots; slot++) {
+        bool answers = slot == c->slot || (s->vote[slot] != TD_VOTE_ASKED && slot != head);
         if (s->vote[slot] == TD_VOTE_ASKED)
             s->vote[slot] = TD_VOTE_NONE;
+        if (!answers)
+            td_later_losses_ask(core, c, c->group.node[slot]);
+    }
     s->next = s->state == TD_SHRINK_PROPOSING ? s->next : 0;
     s->vote_due = true;
     s->again_at = td_core_after(core, AGAIN_NS);
