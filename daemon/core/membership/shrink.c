@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "communicator_losses.h"
 #include "endings.h"
 #include "epoch.h"
 #include "later_losses.h"
@@ -13,8 +14,6 @@
 #include "subgroup.h"
 #include "core/net/link.h"
 #include "core/net/session.h"
-
-enum { AGAIN_NS = 1000000000 };
 
 static bool advance(struct td_core *core, struct td_task *task);
 
@@ -100,7 +99,7 @@ static void activate(struct td_core *core, struct td_shrink *s)
 {
     if (!td_shrink_is_under_way(s)) {
         s->started_at = core->now;
-        s->again_at = td_core_after(core, AGAIN_NS);
+        s->again_at = td_core_after(core, (int64_t)TD_LOSS_AGAIN_NS);
         td_core_alarm(core, s->again_at);
     }
     td_shrink_transition(s, TD_SHRINK_BEGIN);
@@ -122,7 +121,7 @@ static void repeat(struct td_core *core, struct td_shrink *s)
     }
     s->next = s->state == TD_SHRINK_PROPOSING ? s->next : 0;
     s->vote_due = true;
-    s->again_at = td_core_after(core, AGAIN_NS);
+    s->again_at = td_core_after(core, (int64_t)TD_LOSS_AGAIN_NS);
     td_core_queue(core, &s->task);
 }
 
