@@ -65,7 +65,7 @@ static void for_all_groups(void (*test)(const struct groups_placed *))
     for (int s = 0; s < SHAPES; s++)
         for (int form = 0; form < GROUPS_FORMS; form++)
             for (uint32_t per_node = 1; per_node <= 3; per_node++) {
-                if (!seeds_pick(number++, 23))
+                if (!seeds_pick(number++, 13))
                     continue;
                 groups_place(&g, shapes[s], (enum groups_form)form, per_node);
                 test(&g);
@@ -351,7 +351,7 @@ static void for_shapes(uint32_t dimensions, bool mesh)
         uint32_t nodes = 1;
         for (uint32_t d = 0; d < dimensions; d++)
             nodes *= size[d];
-        if (nodes <= NODES && seeds_pick(number++, 23)) {
+        if (nodes <= NODES && seeds_pick(number++, 7)) {
             char shape[64] = "";
             for (uint32_t d = 0; d < dimensions; d++)
                 snprintf(shape + strlen(shape), sizeof shape - strlen(shape), "%s%u%s",
