@@ -57,8 +57,10 @@ static void ask_child(struct td_core *core, const struct td_communicator *c, uin
         td_session_send(core, node, &m);
 }
 
-/* ask returns false if some of the questions have no room. */
-static bool ask(struct td_core *core, const struct td_communicator *c, uint32_t node)
+/* ask asks a node about ASKS_MAX of its ranks, from its rank number `first` on, cyclically. It
+ * returns false if some of the questions have no room. */
+static bool ask(struct td_core *core, const struct td_communicator *c, uint32_t node,
+                uint32_t first)
 {
     uint32_t slot = td_group_slot(&c->group, node), ranks = td_group_slot_ranks(&c->group, slot);
     if (!td_session_has_room(core, node))
@@ -66,7 +68,7 @@ static bool ask(struct td_core *core, const struct td_communicator *c, uint32_t 
     for (uint32_t i = 0; i < ranks && i < ASKS_MAX; i++) {
         if (!td_core_room(core))
             return false;
-        uint32_t rank = td_group_rank(&c->group, slot, (c->asked + i) % ranks);
+        uint32_t rank = td_group_rank(&c->group, slot, (first + i) % ranks);
         const struct td_message m = {
             .kind = TD_MESSAGE_RANK_GONE,
             .instance = c->world,
@@ -84,10 +86,11 @@ static bool is_told(struct td_core *core, const struct td_communicator *c)
     return world && !td_communicator_broken(world);
 }
 
-void td_later_losses_ask(struct td_core *core, struct td_communicator *c, uint32_t node)
+void td_later_losses_ask(struct td_core *core, const struct td_communicator *c, uint32_t node,
+                         uint32_t turn)
 {
-    if (c->index == TD_GROUP_MADE && !is_told(core, c) && ask(core, c, node))
-        c->asked += ASKS_MAX;
+    if (c->index == TD_GROUP_MADE && !is_told(core, c))
+        (void)ask(core, c, node, turn * ASKS_MAX);
 }
 
 void td_later_losses_timers(struct td_core *core, struct td_communicator *c)
@@ -105,10 +108,10 @@ void td_later_losses_timers(struct td_core *core, struct td_communicator *c)
         if (c->makers >> i & 1)
             continue;
         ask_child(core, c, c->child[i]);
-        asked |= asks && ask(core, c, c->child[i]);
+        asked |= asks && ask(core, c, c->child[i], c->asked);
     }
     if (asks && c->has_parent && !(c->makers >> PARENT & 1))
-        asked |= ask(core, c, c->parent);
+        asked |= ask(core, c, c->parent, c->asked);
     c->asked += asked ? ASKS_MAX : 0;
     td_later_losses_wait(core, c);
 }

@@ -18,9 +18,10 @@ void td_later_losses_wait(struct td_core *core, struct td_communicator *c);
 /* td_later_losses_made notes that a tree neighbour has made the group: the message is of its own
  * operation. */
 void td_later_losses_made(struct td_communicator *c, uint32_t from, enum td_message_kind kind);
-/* td_later_losses_ask asks a node about some of its ranks, if the job's tree would not tell of
- * them. */
-void td_later_losses_ask(struct td_core *core, struct td_communicator *c, uint32_t node);
+/* td_later_losses_ask asks a node about some of its ranks, others in each turn, if the job's tree
+ * would not tell of them. What has no room is asked when its turn comes again. */
+void td_later_losses_ask(struct td_core *core, const struct td_communicator *c, uint32_t node,
+                         uint32_t turn);
 /* td_later_losses_timers asks about losses, once per TD_LOSS_AGAIN_NS while an operation waits. */
 void td_later_losses_timers(struct td_core *core, struct td_communicator *c);
 /* td_later_losses_answer returns false if a RANK_GONE is not a question. */

@@ -112,12 +112,13 @@ static void repeat(struct td_core *core, struct td_shrink *s)
 {
     struct td_communicator *c = s->communicator;
     uint32_t head = td_shrink_view_head(core, c);
+    uint32_t turn = (uint32_t)((core->now - s->started_at) / TD_LOSS_AGAIN_NS);
     for (uint32_t slot = 0; slot < c->group.slots; slot++) {
         bool answers = slot == c->slot || (s->vote[slot] != TD_VOTE_ASKED && slot != head);
         if (s->vote[slot] == TD_VOTE_ASKED)
             s->vote[slot] = TD_VOTE_NONE;
         if (!answers)
-            td_later_losses_ask(core, c, c->group.node[slot]);
+            td_later_losses_ask(core, c, c->group.node[slot], turn);
     }
     s->next = s->state == TD_SHRINK_PROPOSING ? s->next : 0;
     s->vote_due = true;
