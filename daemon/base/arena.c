@@ -52,13 +52,14 @@ struct block {
     _Alignas(16) unsigned char memory[];
 };
 
-enum { GUARD_BYTES = 64 << 10 }; /* what is poisoned behind the touched memory */
+enum { GUARD_BYTES = 64 << 10 }; /* so many bytes behind the touched memory are poisoned */
 enum { LATER = 1 };              /* in `bytes` of a piece of the list `later` */
 
 _Static_assert(sizeof(struct piece) == 16, "pieces keep the alignment");
 
-/* guard poisons the free memory from the guarded end of the touched memory up to that of `to`: not
- * the whole block, whose poison would cost more than what most tests do with it. */
+/* guard poisons free memory up to GUARD_BYTES behind `to`, the end of a piece that is about to be
+ * allocated, from where the last call has ended. To poison the whole block would cost more than
+ * most tests do with it. */
 static void guard(const struct block *block, size_t to)
 {
     size_t from = to > 0 ? block->touched + GUARD_BYTES : 0, end = to + GUARD_BYTES;
@@ -91,7 +92,7 @@ void td_arena_destroy(struct td_arena *arena)
 {
     if (!arena)
         return;
-    free(arena->block); /* its poison ends: free and malloc write over it */
+    free(arena->block); /* free and malloc replace the poison */
 }
 
 struct td_arena *td_arena_part(struct td_arena *whole, td_arena_limit *limit, const void *holder)

@@ -170,8 +170,7 @@ static void shrink(uint32_t i)
     job.rank[i].request = td_sim_request(job.sim, job.rank[i].client, &q);
 }
 
-/* The nodes ask each other before the full one has refused the group. The rank of the highest
- * member that has it may be that of the root. */
+/* The nodes ask each other before the full one has refused the group. */
 static void a_shrink_goes_on_without_a_node_that_refuses_the_group(void **unused)
 {
     (void)unused;
