@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <getopt.h>
 #include <grp.h>
-#include <malloc.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +16,7 @@
 #include "io/config/config_facts.h"
 #include "io/config/config_files.h"
 #include "io/driver.h"
+#include "system/heap.h"
 #include "system/standard.h"
 #include "system/written.h"
 
@@ -53,17 +53,6 @@ static void raise_descriptors(void)
         limit.rlim_cur = limit.rlim_max;
         setrlimit(RLIMIT_NOFILE, &limit);
     }
-}
-
-/* keep_pages makes malloc reuse the memory of packets. Otherwise the system would take the pages
- * back and clear them each time, which costs a fifth of the time of a large all-to-all. What is
- * larger than any packet, such as tables of FFTW, goes back when it is freed: malloc_trim would not
- * return the last free block of a thread. */
-static void keep_pages(void)
-{
-    enum { LARGEST = 1 << 20, KEPT = 128 << 20 };
-    mallopt(M_MMAP_THRESHOLD, LARGEST);
-    mallopt(M_TRIM_THRESHOLD, KEPT);
 }
 
 /* print_valid says what --check-config has read, so that a forgotten drop-in or key is seen. */
@@ -200,7 +189,7 @@ static int run(int argc, char **argv)
     } else {
         setenv("UV_THREADPOOL_SIZE", "2", 1); /* plans are saved, and names of hosts looked up */
         raise_descriptors();
-        keep_pages();
+        td_heap_keep();
         if (!td_config_congestion(&config, text, sizeof text))
             td_log(TD_LOG_WARNING, "%s: %s", file, text);
         if (!td_config_memory(&config, text, sizeof text))

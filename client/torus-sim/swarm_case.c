@@ -39,6 +39,18 @@ static td_time draw_duration(uint64_t *s)
     }
 }
 
+/* pair makes a fault after some pauses one of the next node, which ends a little later: two hosts
+ * behind one switch, or a link with both of its ends. */
+static void pair(const struct swarm_fault *before, struct swarm_fault *f)
+{
+    if (before->kind != SWARM_PAUSE || before->set % 3 != 0)
+        return;
+    f->kind = SWARM_PAUSE;
+    f->step = before->step;
+    f->node = before->node + 1;
+    f->duration_ns = before->duration_ns + f->duration_ns % (400 * MS);
+}
+
 static void draw_faults(struct swarm_case *c, uint64_t *s)
 {
     static const uint8_t most[] = {0, 1, 2, 4, 8, SWARM_FAULTS_MAX};
@@ -54,6 +66,8 @@ static void draw_faults(struct swarm_case *c, uint64_t *s)
         f->set = td_hash_next(s);
         if (f->kind == SWARM_DAEMON && f->set % 3 == 0)
             f->kind = SWARM_STOP;
+        if (i > 0)
+            pair(f - 1, f);
     }
 }
 

@@ -92,6 +92,7 @@ void swarm_call_shrink(struct swarm *s, struct swarm_seat *seat)
     q.u.shrink.group = seat->group;
     q.u.shrink.timeout_ns = SWARM_REQUEST_MS * (int64_t)SWARM_MS;
     seat->again = false;
+    seat->shrunk_at = td_sim_now(s->sim);
     seat->shrinking = td_sim_request(s->sim, swarm_process_of(s, seat)->client, &q);
 }
 

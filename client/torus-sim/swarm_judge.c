@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "swarm_judge.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* is_gone returns true if a rank of a job is dead, has left, or did not join. */
@@ -72,6 +73,26 @@ static bool is_short_of_a_member(const struct swarm *s, const struct swarm_party
     return false;
 }
 
+/* names_awaited_rank returns true if the first rank of a list has not called the shrink of a group,
+ * or only just. The number is that in the job. */
+static bool names_awaited_rank(const struct swarm *s, const struct swarm_party *party,
+                               const char *text)
+{
+    static const char list[] = "did not call it in time: rank";
+    const char *number = strstr(text, list);
+    if (!number)
+        return false;
+    number += strlen(list);
+    uint32_t rank = (uint32_t)strtoul(number + (*number == 's'), NULL, 10);
+    for (uint32_t i = 0; i < party->size; i++) {
+        const struct swarm_seat *seat = &party->seat[i];
+        if (seat->process != SWARM_NONE && s->process[seat->process].rank == rank &&
+            (!seat->shrunk_at || td_sim_now(s->sim) - seat->shrunk_at < 1000 * SWARM_MS))
+            return true;
+    }
+    return false;
+}
+
 static bool names_gone_rank(const struct swarm *s, const struct swarm_party *party,
                             const char *text)
 {
@@ -105,6 +126,20 @@ static bool names_hurt_rank(const struct swarm *s, const struct swarm_party *par
 {
     unsigned number = 0;
     return sscanf(text, "rank %u", &number) == 1 && is_on_hurt_node(s, party, number);
+}
+
+/* names_deadly_node returns true if a process died on a node while its job formed. */
+static bool names_deadly_node(const struct swarm *s, const struct swarm_party *party,
+                              const char *text)
+{
+    unsigned node = 0;
+    const char *name = strstr(text, "lost ranks on node ");
+    if (!name || sscanf(name, "lost ranks on node %u", &node) != 1)
+        return false;
+    for (uint32_t i = 0; i < s->processes; i++)
+        if (s->process[i].job == party->job && s->process[i].node == node && s->process[i].dead)
+            return true;
+    return false;
 }
 
 static bool names_hurt_node(const struct swarm *s, const struct swarm_party *party,
@@ -146,12 +181,16 @@ static bool is_true(const struct swarm *s, const struct swarm_party *party,
         return strstr(r->text, "is lost") &&
                (names_gone_rank(s, party, r->text) || names_hurt_rank(s, party, r->text));
     case TD_ERR_NODE_FAILED:
-        return names_hurt_node(s, party, r->text);
+        return names_hurt_node(s, party, r->text) || names_deadly_node(s, party, r->text);
     case TD_ERR_PARTITIONED:
         return s->any_hurt;
     case TD_ERR_TIMEOUT:
-        if (strstr(r->text, "has stalled")) /* what is lost ends with its node, or its link */
-            return s->any_slow || s->any_starved;
+        /* a loss does not make an operation stall: it ends the operation, unless a link is bad */
+        if (strstr(r->text, "has stalled"))
+            return s->any_slow || s->any_starved ||
+                   (s->any_hurt && strstr(r->text, "the link between them"));
+        if (names_awaited_rank(s, party, r->text))
+            return true;
         return s->any_hurt || s->any_slow || s->any_starved || s->any_gone;
     case TD_ERR_CANCELLED:
         return o && o->cancelled;

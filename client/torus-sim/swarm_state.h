@@ -35,6 +35,7 @@ struct swarm_seat {
     uint32_t group;             /* its daemon's number */
     uint32_t next;              /* the call that it makes next */
     uint64_t making, shrinking; /* requests without reply */
+    td_time shrunk_at;          /* when it last called a shrink; 0: it has not */
     bool again;                 /* its shrink ended, and it is to call again */
     bool has, left, told;       /* told: of the end of a shrink */
     td_err end;                 /* of the shrink */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* arena: an allocator over one block of fixed size. It uses first fit over an address-ordered free
- * list: deterministic, and small. A part of an arena takes memory from the same block, counts it,
- * and may have a limit. Each piece names the arena or part that it was allocated from, so the piece
- * leaves the right count, whoever frees it. struct td_ranges divides the scratch region with the
- * same method. It never touches that region's bytes and keeps its records outside. Owns: its block.
- * Invariant: free pieces are sorted, disjoint and never adjacent; an arena has used what its parts
- * have used, and its own pieces. */
+/* arena: an allocator over one block of fixed size. It uses first fit: deterministic, and what is
+ * allocated keeps to low addresses. An allocation and a release look at no more pieces than some
+ * times the number of bits of an address, however many holes there are. A part of an arena takes
+ * memory from the same block, counts it, and may have a limit. Each piece names the arena or part
+ * that it was allocated from, so the piece leaves the right count, whoever frees it. struct
+ * td_ranges divides the scratch region by first fit, too, over a list of at most TD_RANGES_MAX
+ * ranges. It never touches that region's bytes and keeps its records outside. Owns: its block.
+ * Invariant: free pieces are disjoint and never adjacent; an arena has used what its parts have
+ * used, and its own pieces. */
 #ifndef TD_BASE_ARENA_H
 #define TD_BASE_ARENA_H
 
@@ -46,9 +48,10 @@ void *td_arena_alloc_lines(struct td_arena *arena, size_t bytes);
 /* td_arena_free accepts NULL, and memory of all parts of the arena. */
 void td_arena_free(struct td_arena *arena, void *memory);
 /* td_arena_free_later frees memory at the next td_arena_settle; until then its bytes stay. It is no
- * longer counted as used. */
+ * longer counted as used. td_arena_settle frees some hundreds of pieces at most, and returns true
+ * if the next call has more to free; an allocation that finds no other room frees these. */
 void td_arena_free_later(struct td_arena *arena, void *memory);
-void td_arena_settle(struct td_arena *arena);
+bool td_arena_settle(struct td_arena *arena);
 /* td_arena_within makes an arena in memory of the caller, aligned to 16 bytes, of at least
  * TD_ARENA_WITHIN_MIN bytes. It ends with the memory. */
 enum { TD_ARENA_WITHIN_MIN = 256 };
@@ -61,11 +64,15 @@ void td_arena_trim(void *memory, size_t bytes);
 void td_arena_refuse(struct td_arena *arena, struct td_refusals refusals);
 /* td_arena_touched returns the end of the bytes of the block that pieces have had since
  * td_arena_unused. That calls `give` for the bytes of each free piece of at least `least` bytes
- * there, from byte `at` of the block on: their content is of no use. It gives at most `most` bytes,
+ * there, from byte `at` of the block on: their content is of no use. A smaller one at the end stays
+ * among the bytes that pieces have had. It gives at most `most` bytes,
  * and returns where the next call goes on; 0: it has given all. */
 size_t td_arena_touched(const struct td_arena *arena);
 size_t td_arena_unused(struct td_arena *arena, size_t at, size_t most, size_t least,
                        void (*give)(void *memory, size_t bytes));
+/* td_arena_looks returns how many free pieces the arena has looked at since it was created: the
+ * time that it has taken, for tests. */
+uint64_t td_arena_looks(const struct td_arena *arena);
 /* td_arena_piece_bytes returns what an allocation of `bytes` takes of the arena and its limits. */
 size_t td_arena_piece_bytes(size_t bytes);
 /* td_arena_lack tells of the last allocation that failed, of the arena and all its parts: the part

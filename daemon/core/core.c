@@ -309,7 +309,7 @@ static void handle_message(struct td_core *core, uint32_t from, const struct td_
         td_communicator_notice(core, from, m);
         return;
     case TD_MESSAGE_DELIVERED:
-        core->fabric->delivered(core, from, m->u.delivered.ticket);
+        core->fabric->delivered(core, from, &m->u.delivered);
         return;
     case TD_MESSAGE_CARRY:
         core->fabric->carried(core, from, m);
@@ -448,8 +448,8 @@ const struct td_notices td_core_notices = {
     .arriving = td_engine_arriving,
     .delivered = td_engine_delivered,
     .sent = td_recording_sent,
-    .in_flight_begin = td_operation_in_flight_begin,
-    .in_flight_end = td_operation_in_flight_end,
+    .in_flight_begin = td_operation_packet_begin,
+    .in_flight_end = td_operation_packet_end,
     .packet_view = td_operation_view,
     .packet_name = td_operation_name,
     .route_lost = route_lost,
@@ -739,7 +739,7 @@ uint32_t td_core_steps(struct td_core *core, td_time now, const struct td_event 
     core->actions = actions;
     actions->count = 0;
     td_core_renew(core);
-    td_arena_settle(core->arena);
+    core->settling = td_arena_settle(core->arena);
     if (!core->started) {
         core->started = true;
         td_health_begin(core);
@@ -764,7 +764,7 @@ void td_core_step(struct td_core *core, td_time now, const struct td_event *even
 
 td_time td_core_deadline(const struct td_core *core)
 {
-    if (core->work)
+    if (core->work || core->settling)
         return core->now;
     td_time turn = core->fabric->wake_at(core);
     return turn < core->alarm ? turn : core->alarm;

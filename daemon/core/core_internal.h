@@ -58,7 +58,8 @@ enum {
     /* a handler, or one turn of a task, emits at most so much; the pump stops before */
     TD_ACTIONS_SPARE = 64,
     TD_PAD_SPARE = 1 << 18,
-    TD_ENDS_MAX = 8, /* seats, segments and groups that end in a step: some 20 us each */
+    TD_PAD_REPLIES = 1 << 17, /* of the pad, for replies alone: no text may take their place */
+    TD_ENDS_MAX = 8,          /* seats, segments and groups that end in a step: some 20 us each */
 };
 
 /* The first fields are what nearly every step needs: td_core_spans. */
@@ -77,10 +78,11 @@ struct td_core {
     struct td_inflight *inflights_free, *inflight; /* [TD_INFLIGHTS_MAX] */
     struct td_held *held;                          /* held packets (net/inflight.h) */
     uint32_t held_left, held_free, held_used;
-    uint32_t inflights;
+    uint32_t inflights, inflight_steps;
     uint32_t inflights_used; /* records ever used; the memory of the others is untouched */
     uint32_t node;
     bool started, stopping, stopped;
+    bool settling;  /* memory that was freed waits for the next step (td_arena_settle) */
     bool hurried;   /* it does not wait for the operations that run when it stops */
     bool two_paths; /* of the tree message under way (event.h) */
 

@@ -31,16 +31,13 @@ static uint32_t end_group(struct td_core *core, struct td_communicator *c,
                           const struct td_message_end_calls *e, const char *by, uint32_t most)
 {
     uint32_t ended = 0;
-    for (uint32_t i = 0; i < TD_GROUP_OPERATIONS_MAX && ended < most; i++) {
+    for (uint32_t i = 0; c->recorded && i < TD_GROUP_OPERATIONS_MAX && ended < most; i++) {
         struct td_operation *o = c->operation[i];
         if (o && (e->all || td_operation_number(o) == e->number))
-            ended += td_arrival_end(
-                core, o,
-                td_core_format(core, "%s was cancelled by %s", td_operation_describe(core, o), by));
+            ended += td_arrival_end(core, o, by);
     }
     if (e->all && ended < most)
-        ended += td_shrink_end(
-            core, c, td_core_format(core, "the shrink of job %s was cancelled by %s", c->name, by));
+        ended += td_shrink_end(core, c, by);
     return ended;
 }
 

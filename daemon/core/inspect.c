@@ -44,55 +44,58 @@ static void list_peers(struct td_page *p)
     }
 }
 
-static void client_row(struct td_page *p, struct td_row_client client, const struct td_client *c)
+static void fill_client(const struct td_page *p, struct td_row_client *row,
+                        const struct td_client *c)
 {
-    struct td_status_row *row = td_page_row(p, TD_ROW_CLIENT);
     const struct td_core_options *options = &p->core->options;
-    client.pid = c->pid;
-    client.uid = c->uid;
-    client.program = c->program;
-    if (!row)
-        return;
-    row->u.client = client;
+    row->pid = c->pid;
+    row->uid = c->uid;
+    row->program = c->program;
     if (options->process_state)
-        row->u.client.doing = (unsigned char)options->process_state(c->pid);
+        row->doing = (unsigned char)options->process_state(c->pid);
 }
 
 /* rank_row: a client that is a rank of a group. */
-static struct td_row_client rank_row(const struct td_communicator *group, uint32_t rank)
+static void rank_row(struct td_page *p, const struct td_communicator *group,
+                     const struct td_seat *seat)
 {
-    return (struct td_row_client){.job = group->name, .group = group->index, .rank = rank};
+    struct td_status_row *row = td_page_row(p, TD_ROW_CLIENT);
+    if (!row)
+        return;
+    row->u.client =
+        (struct td_row_client){.job = group->name, .group = group->index, .rank = seat->rank};
+    fill_client(p, &row->u.client, seat->client);
 }
 
 /* joining_row: a client that is in no job, or waits for one to be complete. */
-static struct td_row_client joining_row(const struct td_core *core, const struct td_client *c)
+static void joining_row(struct td_page *p, const struct td_client *c)
 {
-    const struct td_join *j = core->joins->first;
+    struct td_status_row *row = td_page_row(p, TD_ROW_CLIENT);
+    const struct td_join *j = p->core->joins->first;
+    if (!row)
+        return;
     while (j && j->client != c->id)
         j = j->next;
-    if (!j)
-        return (struct td_row_client){.job = "", .rank = -1};
-    return (struct td_row_client){
-        .job = j->name, .rank = j->rank == UINT32_MAX ? -1 : (int64_t)j->rank, .joining = true};
+    row->u.client =
+        j ? (struct td_row_client){.job = j->name,
+                                   .rank = j->rank == UINT32_MAX ? -1 : (int64_t)j->rank,
+                                   .joining = true}
+          : (struct td_row_client){.job = "", .rank = -1};
+    fill_client(p, &row->u.client, c);
 }
 
+/* list_clients lists the ranks of all groups, then the clients that are in none. */
 static void list_clients(struct td_page *p)
 {
     struct td_core *core = p->core;
-    for (int i = 0; i < TD_CLIENT_BUCKETS; i++)
-        for (const struct td_client *c = core->clients->bucket[i]; c; c = c->next) {
-            bool joined = false;
-            if (!td_page_shows(p, c->uid))
-                continue;
-            for (const struct td_communicator *g = core->communicators; g; g = g->next)
-                for (uint32_t s = 0; s < g->ranks; s++)
-                    if (g->seat[s].client == c) {
-                        client_row(p, rank_row(g, g->seat[s].rank), c);
-                        joined = true;
-                    }
-            if (!joined)
-                client_row(p, joining_row(core, c), c);
-        }
+    for (const struct td_communicator *g = core->communicators; g && !p->full; g = g->next)
+        for (uint32_t s = 0; td_page_shows(p, g->uid) && s < g->ranks && !p->full; s++)
+            if (g->seat[s].client)
+                rank_row(p, g, &g->seat[s]);
+    for (int i = 0; i < TD_CLIENT_BUCKETS && !p->full; i++)
+        for (const struct td_client *c = core->clients->bucket[i]; c && !p->full; c = c->next)
+            if (c->groups == 0 && td_page_shows(p, c->uid))
+                joining_row(p, c);
 }
 
 static struct td_row_job *job_row(struct td_page *p, const char *name, uint64_t uid, uint32_t size,
@@ -142,13 +145,16 @@ static void set_forming(const struct td_page *p, struct td_row_job *row, td_time
     row->forming_ns = age > row->forming_ns ? age : row->forming_ns;
 }
 
-/* is_listed returns true if the list of jobs of this node has a job that has formed. */
-static bool is_listed(const struct td_core *core, uint64_t instance)
+/* mark_listed marks the jobs of this node that the registry has in its list. */
+static void mark_listed(struct td_core *core)
 {
-    const struct td_job *j = core->registry->jobs;
-    while (j && j->instance != instance)
-        j = j->next;
-    return j != NULL;
+    for (struct td_communicator *c = core->communicators; c; c = c->next)
+        c->listed = false;
+    for (const struct td_job *j = core->registry->jobs; j; j = j->next) {
+        struct td_communicator *c = j->instance ? td_communicator_find(core, j->instance, 0) : NULL;
+        if (c)
+            c->listed = true;
+    }
 }
 
 /* list_jobs lists all jobs on the registry. On the others it lists those with local ranks or joins,
@@ -159,7 +165,7 @@ static void list_jobs(struct td_page *p)
     struct td_core *core = p->core;
     struct td_row_job *row = NULL;
     uint8_t *bits = NULL;
-    for (const struct td_job *j = core->registry->jobs; j; j = j->next) {
+    for (const struct td_job *j = core->registry->jobs; j && !p->full; j = j->next) {
         if (!td_page_shows(p, j->uid) || !(row = job_row(p, j->name, j->uid, j->size, &bits)))
             continue;
         set_gone(p, j, row);
@@ -179,8 +185,10 @@ static void list_jobs(struct td_page *p)
         }
     }
     bool keeps = td_succession_keeps(core);
-    for (const struct td_communicator *c = core->communicators; c; c = c->next) {
-        if (c->index != 0 || (keeps && is_listed(core, c->instance)) || !td_page_shows(p, c->uid) ||
+    if (keeps && !p->full)
+        mark_listed(core);
+    for (const struct td_communicator *c = core->communicators; c && !p->full; c = c->next) {
+        if (c->index != 0 || !td_page_shows(p, c->uid) || (keeps && c->listed) ||
             !(row = job_row(p, c->name, c->uid, c->group.size, &bits)))
             continue;
         for (uint32_t i = 0; i < c->ranks; i++) {
@@ -190,7 +198,7 @@ static void list_jobs(struct td_page *p)
             td_bit_set(bits, c->seat[i].rank);
         }
     }
-    for (const struct td_join *j = keeps ? NULL : core->joins->first; j; j = j->next) {
+    for (const struct td_join *j = keeps ? NULL : core->joins->first; j && !p->full; j = j->next) {
         if (!td_page_shows(p, j->uid) || first_of_job(core, j) != j ||
             !(row = job_row(p, j->name, j->uid, j->size, &bits)))
             continue;
@@ -480,7 +488,7 @@ static void list_segment_waits(struct td_page *p, const struct td_communicator *
     const struct td_core_options *options = &p->core->options;
     struct td_wait w = {0};
     for (uint32_t rank = 0; options->segment_waits && c->has_segment && rank < c->ranks; rank++)
-        for (uint32_t kind = 1; kind < TD_KIND_MAX; kind++) {
+        for (uint32_t kind = 1; kind < TD_KIND_MAX && !p->full; kind++) {
             if (!options->segment_waits(options->driver, c->number, rank, kind, &w.last, &w.ns))
                 continue;
             w.rank = td_communicator_job_rank(c, rank);
@@ -504,7 +512,7 @@ static void list_waits(struct td_page *p)
         for (uint32_t k = 0; k < TD_WAITS_SILENCES; k++)
             if (j->silence[k].wait.silent)
                 silence_row(p, j->world, &j->silence[k]);
-        for (const struct td_communicator *c = p->core->communicators; c; c = c->next)
+        for (const struct td_communicator *c = p->core->communicators; c && !p->full; c = c->next)
             if (c->waits == j)
                 list_segment_waits(p, c);
     }

@@ -91,9 +91,10 @@ struct td_notices {
      * broken. */
     void (*route_lost)(struct td_core *core, struct td_operation *operation, uint32_t node,
                        const char *why);
-    /* packets_lost: packets of an operation were lost with a session of this node and another one,
-     * which is there. The operation ends alone. */
-    void (*packets_lost)(struct td_core *core, struct td_operation *operation, uint32_t node);
+    /* packets_lost: packets of an operation were lost with the session of two neighbours. The
+     * operation ends alone. */
+    void (*packets_lost)(struct td_core *core, struct td_operation *operation, uint32_t a,
+                         uint32_t b);
 
     /* ---- from membership ---- */
 

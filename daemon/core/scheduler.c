@@ -17,14 +17,20 @@ struct td_action *td_core_act(struct td_core *core, enum td_action_kind kind)
     return a;
 }
 
-void *td_core_pad(struct td_core *core, size_t bytes)
+/* pad takes memory of the first `most` bytes of the pad. */
+static void *pad(struct td_core *core, size_t bytes, size_t most)
 {
     size_t at = core->pad_used;
     bytes = (bytes + 15) & ~(size_t)15;
-    if (bytes > TD_PAD_BYTES - at)
+    if (at > most || bytes > most - at)
         return NULL;
     core->pad_used += bytes;
     return core->pad + at;
+}
+
+void *td_core_pad(struct td_core *core, size_t bytes)
+{
+    return pad(core, bytes, TD_PAD_BYTES - TD_PAD_REPLIES);
 }
 
 void td_core_free(struct td_core *core, void *memory)
@@ -130,7 +136,7 @@ FITS(joined);
 struct td_reply *td_reply_new(struct td_core *core, uint32_t client, uint64_t id,
                               enum td_reply_kind kind)
 {
-    struct td_reply *r = td_core_pad(core, sizeof *r);
+    struct td_reply *r = pad(core, sizeof *r, TD_PAD_BYTES);
     assert(r);
     /* the rows of a status, which are most of it, are cleared one by one */
     memset(r, 0, offsetof(struct td_reply, u) + sizeof r->u.planned);

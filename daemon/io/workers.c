@@ -13,7 +13,8 @@
 #include "pool.h"
 
 enum {
-    INLINE_BYTES = 1 << 19,          /* touched by a computation that the loop does itself */
+    INLINE_BYTES = 1 << 19,          /* touched by a computation that the loop does itself, */
+    INLINE_PART_BYTES = 1 << 16,     /* in parts of these bytes: their pages may have to be made */
     TURN_BYTES = TD_POOL_TURN_BYTES, /* touched by the loop in a turn of a job */
     TURN_NS = 1000000,               /* until the loop looks at its sockets again */
     GRAIN = 1 << 14, /* the target of a part has a multiple of these bytes: whole elements */
@@ -101,7 +102,8 @@ static void release(struct td_workers *w, struct task *task)
 static void begin(struct task *task, const struct td_compute *compute)
 {
     const struct td_loop *loop = task->workers->loop;
-    uint64_t parts = compute->cost_bytes / TURN_BYTES + 1;
+    bool small = compute->cost_bytes <= INLINE_BYTES;
+    uint64_t parts = compute->cost_bytes / (small ? INLINE_PART_BYTES : TURN_BYTES) + 1;
     task->compute = *compute;
     task->error = TD_OK;
     task->done = 0;
@@ -166,12 +168,14 @@ static void finish(struct td_workers *w, struct task *task)
 
 /* ---- on the loop ---- */
 
-static void run_here(struct td_workers *w, struct task *task)
+/* run_until executes parts of a task until the time, one at least. It returns true if none is
+ * left. */
+static bool run_until(struct task *task, td_time until)
 {
     do
         run(task);
-    while (has_more(task));
-    finish(w, task);
+    while (has_more(task) && td_loop_now() < until);
+    return !has_more(task);
 }
 
 static void on_more(uv_idle_t *more)
@@ -182,26 +186,31 @@ static void on_more(uv_idle_t *more)
     while (w->small.first && w->small_bytes < TURN_BYTES && td_loop_now() < until &&
            !w->loop->stopped) {
         struct task *task = (struct task *)w->small.first;
-        w->small_bytes += task->compute.cost_bytes;
-        td_shares_served(&w->small, task->compute.cost_bytes, true);
-        run_here(w, task);
+        bool ended = run_until(task, until);
+        uint64_t cost = ended ? task->compute.cost_bytes : 0; /* of all parts, after the last one */
+        w->small_bytes += cost;
+        td_shares_served(&w->small, cost, ended);
+        if (ended)
+            finish(w, task);
     }
     if (!w->small.first)
         uv_idle_stop(more);
     td_busy_end(&w->loop->busy);
 }
 
-/* compute_here executes a small task now, or after others while the loop looks at its sockets
- * between them. */
+/* compute_here executes a small task now. What the loop has no time for in this event is done after
+ * others, while the loop looks at its sockets between them. */
 static void compute_here(struct td_workers *w, struct task *task)
 {
-    if (w->small.first || w->small_bytes >= TURN_BYTES) {
-        td_shares_add(&w->small, &task->pooled.turn, task->compute.view.job);
-        uv_idle_start(&w->more, on_more);
+    td_time until = w->loop->busy.began + TURN_NS;
+    bool now = !w->small.first && w->small_bytes < TURN_BYTES && td_loop_now() < until;
+    if (now && run_until(task, until)) {
+        w->small_bytes += task->compute.cost_bytes;
+        finish(w, task);
         return;
     }
-    w->small_bytes += task->compute.cost_bytes;
-    run_here(w, task);
+    td_shares_add(&w->small, &task->pooled.turn, task->compute.view.job);
+    uv_idle_start(&w->more, on_more);
 }
 
 /* ---- on the threads of the pool ---- */
@@ -225,8 +234,9 @@ static void on_ended(struct td_pool_task *pooled)
 static void execute(struct td_workers *w, struct task *task)
 {
     const struct td_compute *c = &task->compute;
-    if (c->kind == TD_COMPUTE_LOAD || c->kind == TD_COMPUTE_STORE) {
-        run_here(w, task);
+    if (c->kind == TD_COMPUTE_LOAD || c->kind == TD_COMPUTE_STORE) { /* of a packet */
+        (void)run_until(task, UINT64_MAX);
+        finish(w, task);
     } else if (c->cost_bytes <= INLINE_BYTES) {
         compute_here(w, task);
     } else {

@@ -3,10 +3,10 @@
  * their own (pool.h).
  *
  * Jobs take turns (base/shares.h). The loop computes a few MiB, or for a millisecond, then it looks
- * at its sockets before it goes on. A copy or reduction is executed in parts of a few MiB; a
- * transform has no parts. A transform whose plan was not made yet waits for it without a thread
- * (io/plans/waiting.h). Owns: the tasks. Borrows: regions and buffers, which the core keeps until
- * COMPUTED. */
+ * at its sockets before it goes on. A copy or reduction is executed in parts, of 64 KiB on the loop
+ * and of a few MiB on a thread; a transform has no parts. A transform whose plan was not made yet
+ * waits for it without a thread (io/plans/waiting.h). Owns: the tasks. Borrows: regions and
+ * buffers, which the core keeps until COMPUTED. */
 #ifndef TD_IO_WORKERS_H
 #define TD_IO_WORKERS_H
 

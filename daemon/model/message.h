@@ -307,9 +307,12 @@ struct td_message_sync {
     uint64_t step_index; /* of the step in its family */
 };
 
-/* Destination > origin: a message of the routed fabric is complete. */
+/* Destination > origin: a message of the routed fabric is complete. A node that passes packets on >
+ * origin: one of the message is lost. */
 struct td_message_delivered {
     uint64_t ticket; /* the origin's name of the message */
+    bool is_lost;    /* a packet of the message is lost, */
+    uint32_t with;   /* with the session of the sender and this neighbour */
 };
 
 /* End > end of a link: the counts of the sender's received messages and packets. Sent without a

@@ -57,6 +57,11 @@ size_t td_segment_bytes(uint32_t ranks)
     return bytes_with(ranks, td_segment_data_bytes(ranks));
 }
 
+size_t td_segment_daemon_bytes(uint32_t ranks)
+{
+    return WAITS_AT + (size_t)ranks * WAITS_BYTES;
+}
+
 void td_segment_open(struct td_segment *s, void *memory, uint32_t ranks)
 {
     uint8_t *base = memory;
@@ -65,7 +70,7 @@ void td_segment_open(struct td_segment *s, void *memory, uint32_t ranks)
                              .slot = (struct td_segment_slot *)(void *)(base + 64),
                              .waited = sums,
                              .was_last = sums + (size_t)ranks * TD_SEGMENT_KINDS,
-                             .line = base + WAITS_AT + (size_t)ranks * WAITS_BYTES,
+                             .line = base + td_segment_daemon_bytes(ranks),
                              .ranks = ranks,
                              .data_bytes = td_segment_data_bytes(ranks)};
 }

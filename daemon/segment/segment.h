@@ -66,6 +66,8 @@ enum td_segment_part { TD_SEGMENT_CALL, TD_SEGMENT_DATA, TD_SEGMENT_RESULT };
 uint32_t td_segment_data_bytes(uint32_t ranks);
 /* td_segment_bytes returns the bytes of a segment, at most TD_SEGMENT_BYTES_MAX. */
 size_t td_segment_bytes(uint32_t ranks);
+/* td_segment_daemon_bytes returns the bytes at its begin that the daemon uses, too. */
+size_t td_segment_daemon_bytes(uint32_t ranks);
 /* td_segment_open makes the view of a segment of a group; zeroed memory is a new segment. */
 void td_segment_open(struct td_segment *s, void *memory, uint32_t ranks);
 /* td_segment_close makes all calls that have not ended go by request. The caller then wakes the

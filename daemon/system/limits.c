@@ -83,17 +83,32 @@ static uint64_t left_of(__rlimit_resource_t resource, uint64_t used)
     return most == UINT64_MAX ? most : used < most ? most - used : 0;
 }
 
-uint64_t td_limit_space_bytes(void)
+/* struct memory: of this process, in bytes. */
+struct memory {
+    uint64_t all, resident, shared; /* shared: of the resident bytes */
+    uint64_t private;               /* resident or not */
+};
+
+/* memory_now returns what this process has; zeros: unknown. */
+static struct memory memory_now(void)
 {
-    uint64_t all = 0, private = 0, page = (uint64_t)sysconf(_SC_PAGESIZE);
-    if (value_of(RLIMIT_AS) == UINT64_MAX && value_of(RLIMIT_DATA) == UINT64_MAX)
-        return UINT64_MAX;
-    FILE *f = fopen("/proc/self/statm", "re"); /* in pages; the sixth number is private memory */
-    bool known = f && fscanf(f, "%" SCNu64 " %*u %*u %*u %*u %" SCNu64, &all, &private) == 2;
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    struct memory m = {0};
+    FILE *f = fopen("/proc/self/statm", "re"); /* in pages: proc(5) */
+    if (!f || fscanf(f, "%" SCNu64 " %" SCNu64 " %" SCNu64 " %*u %*u %" SCNu64, &m.all, &m.resident,
+                     &m.shared, &m.private) != 4)
+        m = (struct memory){0};
     if (f)
         fclose(f);
-    uint64_t space = left_of(RLIMIT_AS, known ? all * page : 0);
-    uint64_t data = left_of(RLIMIT_DATA, known ? private * page : 0);
+    return (struct memory){m.all * page, m.resident * page, m.shared * page, m.private * page};
+}
+
+uint64_t td_limit_space_bytes(void)
+{
+    if (value_of(RLIMIT_AS) == UINT64_MAX && value_of(RLIMIT_DATA) == UINT64_MAX)
+        return UINT64_MAX;
+    struct memory now = memory_now();
+    uint64_t space = left_of(RLIMIT_AS, now.all), data = left_of(RLIMIT_DATA, now.private);
     return space < data ? space : data;
 }
 
@@ -146,4 +161,29 @@ uint64_t td_limit_memory_bytes(bool *cgroup)
         fclose(f);
     *cgroup = least < machine;
     return least;
+}
+
+/* available returns how much memory the machine can give, without swapping; UINT64_MAX: unknown. */
+static uint64_t available(void)
+{
+    char line[PATH / 2];
+    uint64_t kib = UINT64_MAX / 1024;
+    FILE *f = fopen("/proc/meminfo", "re");
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "MemAvailable: %" SCNu64, &kib) == 1)
+            break;
+    if (f)
+        fclose(f);
+    return kib * 1024;
+}
+
+uint64_t td_limit_memory_left(void)
+{
+    bool cgroup = false;
+    struct memory now = memory_now();
+    uint64_t most = td_limit_memory_bytes(&cgroup), own = now.resident - now.shared;
+    uint64_t left = own < most ? most - own : 0;
+    uint64_t machine = available(), space = td_limit_space_bytes();
+    left = machine < left ? machine : left;
+    return space < left ? space : left;
 }

@@ -32,4 +32,9 @@ uint64_t td_limit_space_bytes(void);
  * killed. *cgroup is true if it is the limit of a cgroup. */
 uint64_t td_limit_memory_bytes(bool *cgroup);
 
+/* td_limit_memory_left returns how many more bytes this process can have now, at most: what its
+ * private memory leaves of td_limit_memory_bytes, what the machine has available, and
+ * td_limit_space_bytes. Memory that it shares may be charged to others. */
+uint64_t td_limit_memory_left(void);
+
 #endif

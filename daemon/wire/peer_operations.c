@@ -171,11 +171,15 @@ void td_wire_put_delivered(const struct td_message_delivered *f, struct td_wire_
 {
     Torus__Peer__Delivered *m = &form->delivered;
     m->ticket = f->ticket;
+    m->is_lost = f->is_lost;
+    m->with = f->with;
 }
 
 bool td_wire_get_delivered(const Torus__Peer__Delivered *m, struct td_message_delivered *f)
 {
     f->ticket = m->ticket;
+    f->is_lost = m->is_lost;
+    f->with = m->with;
     return true;
 }
 

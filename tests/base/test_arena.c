@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of the arena and of ranges of memory. */
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -263,6 +265,214 @@ static void an_arena_within_another_one_gives_back_what_it_does_not_need(void **
     td_arena_destroy(arena);
 }
 
+enum { UNIT = 16, UNITS = 4096, PIECES = 200 };
+
+/* lowest returns where in `used` the first gap is that is long enough, and its length. */
+static unsigned lowest(const bool *used, unsigned needed, unsigned *length)
+{
+    for (unsigned at = 0, end = 0; at < UNITS; at = end + 1) {
+        for (end = at; end < UNITS && !used[end];)
+            end++;
+        *length = end - at;
+        if (*length >= needed)
+            return at;
+    }
+    return UINT_MAX;
+}
+
+/* struct model: an arena as units that are used or not, and the pieces that a test holds. */
+struct model {
+    bool used[UNITS];
+    unsigned count, waiting; /* `waiting` behind `count`: freed, but not settled */
+    struct held {
+        unsigned char *memory;
+        unsigned at, units;
+        size_t bytes;
+        unsigned char content;
+    } held[PIECES];
+};
+
+static bool is_intact(const struct held *h)
+{
+    for (size_t b = 0; b < h->bytes; b++)
+        if (h->memory[b] != h->content)
+            return false;
+    return true;
+}
+
+/* allocate allocates a piece, if the model has room for it: at the address that the model says. */
+static void allocate(struct model *m, struct td_arena *arena, const unsigned char *first,
+                     size_t bytes, unsigned char content)
+{
+    unsigned units = (unsigned)(td_arena_piece_bytes(bytes) / UNIT), length = 0;
+    unsigned at = lowest(m->used, units, &length);
+    unsigned char *memory = td_arena_take(arena, bytes);
+    assert_int_equal(at == UINT_MAX, memory == NULL);
+    if (!memory)
+        return;
+    assert_int_equal(memory - first, at * UNIT);
+    assert_int_equal((uintptr_t)memory % 16, 0);
+    units = length - units < 2 ? length : units; /* one unit is no piece */
+    memset(m->used + at, true, units);
+    memset(memory, content, bytes);
+    m->held[m->count++] = (struct held){memory, at, units, bytes, content};
+}
+
+/* settle frees in the model what was freed later. */
+static void settle(struct model *m, struct td_arena *arena)
+{
+    for (; m->waiting > 0; m->waiting--) {
+        const struct held *h = &m->held[PIECES - m->waiting];
+        assert_true(is_intact(h));
+        memset(m->used + h->at, false, h->units);
+    }
+    assert_false(td_arena_settle(arena));
+}
+
+static void pieces_take_the_lowest_room_and_keep_what_is_in_them(void **state)
+{
+    (void)state;
+    static struct model m;
+    uint64_t random = 5;
+    struct td_arena *arena = td_arena_create(UNITS * UNIT);
+    unsigned char *first = td_arena_take(arena, 0);
+    td_arena_free(arena, first);
+    for (int i = 0; i < 100000; i++) {
+        bool grow = random_below(&random, 1000) < 400 + (uint64_t)(i / 5000 % 2) * 200;
+        if (grow && m.count + m.waiting < PIECES) {
+            size_t most = random_below(&random, 8) ? 200 : 4000;
+            allocate(&m, arena, first, (size_t)random_below(&random, most), (unsigned char)i);
+        } else if (m.count && m.count + m.waiting < PIECES) {
+            struct held *h = &m.held[random_below(&random, m.count)], gone = *h;
+            assert_true(is_intact(h));
+            *h = m.held[--m.count];
+            if (random_below(&random, 2)) {
+                td_arena_free_later(arena, gone.memory);
+                m.held[PIECES - ++m.waiting] = gone;
+            } else {
+                td_arena_free(arena, gone.memory);
+                memset(m.used + gone.at, false, gone.units);
+            }
+        }
+        size_t bytes = 0;
+        for (unsigned k = 0; k < m.count; k++)
+            bytes += (size_t)m.held[k].units * UNIT;
+        assert_int_equal(td_arena_used(arena), bytes);
+        if (i % 16 == 0)
+            assert_int_equal(td_arena_count(arena), bytes);
+        if (m.waiting == 10 || m.count + m.waiting == PIECES)
+            settle(&m, arena);
+    }
+    settle(&m, arena);
+    while (m.count)
+        td_arena_free(arena, m.held[--m.count].memory);
+    assert_ptr_equal(td_arena_take(arena, UNITS * UNIT - UNIT), first); /* all is one piece */
+    td_arena_destroy(arena);
+}
+
+enum { BLOCK = 32 << 20, MANY = 100000, LOOKS = 8 * 25 }; /* 25: bits of an address, and one */
+
+/* looks returns how many pieces the arena has looked at since the last call. */
+static uint64_t looks(const struct td_arena *arena)
+{
+    static uint64_t before;
+    uint64_t now = td_arena_looks(arena), looked = now - before;
+    before = now;
+    return looked;
+}
+
+/* however_many_holes makes holes of `bytes` to `bytes` + 15 * `step` in turn, and then allocates
+ * and frees pieces that fit into some of them, or into none. */
+static void however_many_holes(size_t bytes, size_t step)
+{
+    static void *held[2 * MANY], *piece[1000];
+    enum { LARGE = 600 };
+    struct td_arena *arena = td_arena_create(BLOCK * 4);
+    for (size_t i = 0; i < 2 * MANY; i++)
+        assert_non_null(held[i] = td_arena_take(arena, bytes + i / 2 % 16 * step));
+    (void)looks(arena);
+    for (size_t i = 0; i < 2 * MANY; i += 2) {
+        td_arena_free(arena, held[i]);
+        assert_in_range(looks(arena), 0, LOOKS);
+    }
+    for (size_t i = 0; i < 1000; i++) {
+        piece[i] = td_arena_take(arena, i % 2 ? LARGE : bytes + i % 16 * step);
+        assert_in_range(looks(arena), 0, LOOKS);
+    }
+    for (size_t i = 0; i < 1000; i++) {
+        td_arena_free(arena, piece[i * 7 % 1000]);
+        assert_in_range(looks(arena), 0, LOOKS);
+    }
+    for (size_t i = 1; i < 2 * MANY; i += 2) {
+        td_arena_free(arena, held[i]);
+        assert_in_range(looks(arena), 0, LOOKS);
+    }
+    assert_non_null(td_arena_take(arena, BLOCK * 4 - UNIT));
+    td_arena_destroy(arena);
+}
+
+static void the_time_of_an_allocation_does_not_depend_on_the_number_of_holes(void **state)
+{
+    (void)state;
+    however_many_holes(80, 0);
+    however_many_holes(112, 0);
+    however_many_holes(16, 16);
+}
+
+static void many_pieces_are_settled_in_several_steps(void **state)
+{
+    (void)state;
+    enum { FREED = 4000 };
+    static void *held[FREED];
+    struct td_arena *arena = td_arena_create(FREED * 64);
+    for (int i = 0; i < FREED; i++)
+        assert_non_null(held[i] = td_arena_take(arena, 48));
+    assert_null(td_arena_take(arena, 0));
+    for (int i = 0; i < FREED / 2; i++)
+        td_arena_free_later(arena, held[i]);
+    (void)looks(arena);
+    assert_true(td_arena_settle(arena));
+    assert_in_range(looks(arena), 0, FREED / 5 * LOOKS);
+    for (int i = FREED / 2; i < FREED; i++)
+        td_arena_free_later(arena, held[i]);
+    assert_int_equal(td_arena_count(arena), 0);
+    assert_null(td_arena_take(arena, FREED / 2 * 64)); /* the last half may still be read */
+    unsigned char *half = td_arena_take(arena, FREED / 2 * 64 - UNIT);
+    assert_ptr_equal(half, held[0]); /* it does not wait for the next step */
+    td_arena_free(arena, half);
+    int steps = 0;
+    do
+        steps++;
+    while (td_arena_settle(arena));
+    assert_in_range(steps, 4, 10);
+    assert_false(td_arena_settle(arena));
+    assert_ptr_equal(td_arena_take(arena, FREED * 64 - UNIT), half);
+    td_arena_destroy(arena);
+}
+
+static void memory_is_aligned_until_it_is_exhausted(void **state)
+{
+    (void)state;
+    struct td_arena *arena = td_arena_create((1 << 16) - 3);
+    const unsigned char *lines = td_arena_alloc_lines(arena, 100);
+    assert_int_equal((uintptr_t)lines % 64, 0);
+    unsigned count = 0;
+    for (size_t bytes = 0; bytes < 200; bytes++, count++) {
+        const unsigned char *memory = td_arena_alloc(arena, bytes);
+        assert_non_null(memory);
+        assert_int_equal((uintptr_t)memory % 16, 0);
+    }
+    while (td_arena_alloc(arena, 0))
+        count++;
+    assert_in_range(td_arena_used(arena), (1 << 16) - 16, 1 << 16);
+    assert_int_equal(td_arena_lack(arena).bytes, td_arena_piece_bytes(0));
+    assert_null(td_arena_alloc(arena, SIZE_MAX));
+    assert_null(td_arena_alloc(arena, SIZE_MAX / 2));
+    assert_true(count > 500);
+    assert_int_equal(td_arena_used(arena), td_arena_count(arena));
+    td_arena_destroy(arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -273,6 +483,10 @@ int main(void)
         cmocka_unit_test(holes_of_one_holder_leave_the_rest_in_one_piece),
         cmocka_unit_test(memory_that_is_freed_later_stays_until_it_is_settled),
         cmocka_unit_test(an_arena_within_another_one_gives_back_what_it_does_not_need),
+        cmocka_unit_test(pieces_take_the_lowest_room_and_keep_what_is_in_them),
+        cmocka_unit_test(the_time_of_an_allocation_does_not_depend_on_the_number_of_holes),
+        cmocka_unit_test(many_pieces_are_settled_in_several_steps),
+        cmocka_unit_test(memory_is_aligned_until_it_is_exhausted),
         cmocka_unit_test(ranges_never_overlap_and_merge_when_freed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -139,15 +139,17 @@ static void *run_daemon(void *script)
     return NULL;
 }
 
-/* begin starts the daemon and names its socket to the library. */
-static void begin(struct script *s, const char *name)
+/* begin starts the daemon and names its socket to the library. The daemon may outlive its case. */
+static void begin(const struct script *of, const char *name)
 {
+    static struct script s;
     struct sockaddr_un address = {.sun_family = AF_UNIX};
+    s = *of;
     snprintf(address.sun_path, sizeof address.sun_path, "%s/%s", folder, name);
-    s->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    s.listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     setenv("TORUS_SOCKET", address.sun_path, 1);
-    if (bind(s->listener, (struct sockaddr *)&address, sizeof address) != 0 ||
-        listen(s->listener, 0) != 0 || pthread_create(&daemon_thread, NULL, run_daemon, s) != 0)
+    if (bind(s.listener, (struct sockaddr *)&address, sizeof address) != 0 ||
+        listen(s.listener, 0) != 0 || pthread_create(&daemon_thread, NULL, run_daemon, &s) != 0)
         _exit(5);
 }
 

@@ -402,6 +402,49 @@ static void plans_have_about_the_bytes_that_malloc_says(void **unused)
     assert_int_equal(td_fft_bytes(UINT64_MAX), 0);
 }
 
+/* Powers, products, primes, and lengths beside them, around a million points: 1,000,003 is prime.
+ * An execution of a large factor takes another 64 bytes, or 32, for each of its points. */
+static void a_plan_has_at_most_the_bytes_expected(void **unused)
+{
+    static const int64_t points[] = {
+        1 << 20, 1000000,    1000002,           1000003,
+        1000004, 17 * 61681, 19 * 19 * 19 * 19, 11 * 11 * 11 * 11 * 11 * 11};
+    static const enum td_transform_kind kinds[] = {
+        TD_TRANSFORM_C2C,     TD_TRANSFORM_R2C,     TD_TRANSFORM_C2R,     TD_TRANSFORM_REDFT00,
+        TD_TRANSFORM_RODFT00, TD_TRANSFORM_REDFT10, TD_TRANSFORM_RODFT11,
+    };
+    (void)unused;
+    for (size_t i = 0; i < sizeof points / sizeof *points; i++)
+        for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+            bool complex = kinds[k] == TD_TRANSFORM_C2C;
+            struct td_shape s = line(points[i]);
+            s.kind = kinds[k];
+            s.type = complex ? TD_TYPE_COMPLEX_DOUBLE : TD_TYPE_DOUBLE;
+            s.sign = complex ? s.sign : 0;
+            td_fft_fini();
+            assert_int_equal(td_fft_make_plan(&s, 5), TD_OK);
+            uint64_t expected = td_fft_expected_bytes(&s), each = 20 * (uint64_t)points[i];
+            uint64_t buffer = (expected - each) / (complex ? 120 : 64) * (complex ? 64 : 32);
+            assert_in_range(td_fft_bytes(5), 1, expected - buffer);
+        }
+    td_fft_fini();
+}
+
+static void a_plan_that_may_take_more_than_there_is_is_refused(void **unused)
+{
+    (void)unused;
+    struct td_shape prime = line(10007), smooth = line(10000);
+    uint64_t bytes = td_fft_expected_bytes(&smooth);
+    td_fft_fini();
+    assert_true(td_fft_expected_bytes(&prime) > 6 * bytes);
+    assert_int_equal(td_fft_make_plan_within(&prime, 5, bytes), TD_ERR_NO_MEMORY);
+    assert_int_equal(td_fft_make_plan_within(&smooth, 5, bytes - 1), TD_ERR_NO_MEMORY);
+    assert_int_equal(td_fft_bytes(UINT64_MAX), 0);
+    assert_int_equal(td_fft_make_plan_within(&smooth, 5, bytes), TD_OK);
+    assert_int_equal(td_fft_make_plan_within(&smooth, 5, 0), TD_OK); /* it is there */
+    td_fft_fini();
+}
+
 static void the_user_with_the_most_bytes_loses_the_plan_used_longest_ago(void **unused)
 {
     enum { LIMIT = 8 << 20, FIRST = 10007 };
@@ -567,6 +610,28 @@ static void the_planner_aborts_on_a_thread_that_must_not_wait_for_it(void **unus
     assert_int_equal(td_fft_make_plan(&shape, 0), TD_OK);
 }
 
+static void a_user_has_half_of_the_records_in_use(void **unused)
+{
+    enum { HALF = TD_FFT_RECORDS_MAX / 2 };
+    static struct td_fft_plan *plan[HALF];
+    (void)unused;
+    bool improvable = false;
+    td_fft_fini();
+    for (int64_t i = 0; i < HALF; i++) {
+        struct td_shape s = line(i + 1);
+        assert_int_equal(td_fft_make_plan(&s, 5), TD_OK);
+        plan[i] = td_fft_acquire(&s, 5, &improvable);
+        assert_non_null(plan[i]);
+    }
+    assert_int_equal(plan_line(1000, 5), TD_ERR_NO_MEMORY);
+    assert_int_equal(plan_line(1000, 6), TD_OK);
+    td_fft_release(plan[0]);
+    assert_int_equal(plan_line(1001, 5), TD_OK);
+    for (int64_t i = 1; i < HALF; i++)
+        td_fft_release(plan[i]);
+    td_fft_fini();
+}
+
 static int teardown(void **unused)
 {
     (void)unused;
@@ -585,6 +650,8 @@ int main(void)
         cmocka_unit_test(equal_work_has_one_shape),
         cmocka_unit_test(plan_in_use_stays_until_its_last_use_ends),
         cmocka_unit_test(plans_have_about_the_bytes_that_malloc_says),
+        cmocka_unit_test(a_plan_has_at_most_the_bytes_expected),
+        cmocka_unit_test(a_plan_that_may_take_more_than_there_is_is_refused),
         cmocka_unit_test(the_user_with_the_most_bytes_loses_the_plan_used_longest_ago),
         cmocka_unit_test(a_plan_in_use_is_kept_and_a_user_without_one_gets_any),
         cmocka_unit_test(plans_of_a_user_that_is_gone_go_with_the_second_look),
@@ -592,6 +659,7 @@ int main(void)
         cmocka_unit_test(estimates_leave_no_wisdom),
         cmocka_unit_test(each_execution_of_a_thread_has_the_same_buffer),
         cmocka_unit_test(the_planner_aborts_on_a_thread_that_must_not_wait_for_it),
+        cmocka_unit_test(a_user_has_half_of_the_records_in_use),
     };
     return cmocka_run_group_tests(tests, NULL, teardown);
 }

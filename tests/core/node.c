@@ -118,7 +118,8 @@ void node_forget(void)
     node.early_kept = node.early_taken = (struct node_kept){0};
     node.early_forgotten = 0;
     td_core_renew(node.core);
-    td_arena_settle(node.core->arena);
+    while (td_arena_settle(node.core->arena))
+        continue;
 }
 
 void node_pass(struct td_communicator *c, uint64_t ns)
@@ -216,6 +217,7 @@ struct td_communicator *node_group_with(uint32_t nodes, uint32_t daemon)
     assert_non_null(c);
     c->minor = NODE_MINOR;
     c->seat[0].client = node_client(NODE_CLIENT);
+    c->seat[0].client->groups++;
     td_seat_transition(&c->seat[0], TD_SEAT_ASSIGN);
     node_run();
     assert_int_equal(node.reply.kind, TD_REPLY_JOINED);

@@ -7,6 +7,7 @@
 
 #include "base/allowance.h"
 #include "collectives/planner.h"
+#include "core/core.h"
 #include "core/membership/job.h"
 #include "core/membership/subgroup.h"
 #include "core/operation/arrival.h"
@@ -730,9 +731,37 @@ static void an_error_without_memory_for_its_sentence_has_one_all_the_same(void *
     node_end();
 }
 
+/* A step may free more memory than the next one can join to what is free. */
+static void memory_that_is_freed_is_joined_in_several_steps(void **state)
+{
+    (void)state;
+    enum { FREED = 1200 };
+    static void *held[FREED];
+    node_begin("5", 0, NULL);
+    const struct td_event wake = {.kind = TD_EVENT_WAKE};
+    td_time now = node.core->now;
+    do
+        td_core_step(node.core, now, &wake, &node.actions);
+    while (td_core_deadline(node.core) <= now);
+    for (int i = 0; i < FREED; i++)
+        assert_non_null(held[i] = td_arena_alloc(node.core->arena, 80));
+    for (int i = 0; i < FREED; i++)
+        td_core_free(node.core, held[i]);
+    assert_true(td_core_deadline(node.core) > now);
+    int steps = 0;
+    do {
+        td_core_step(node.core, now, &wake, &node.actions);
+        steps++;
+    } while (td_core_deadline(node.core) <= now);
+    assert_in_range(steps, 2, 10);
+    assert_ptr_equal(td_arena_alloc(node.core->arena, FREED * 80), held[0]);
+    node_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(memory_that_is_freed_is_joined_in_several_steps),
         cmocka_unit_test(one_user_has_most_of_an_idle_limit_and_none_of_a_full_one),
         cmocka_unit_test(clients_have_shares_and_root_gets_in),
         cmocka_unit_test(root_can_look_at_a_full_node_but_not_join),

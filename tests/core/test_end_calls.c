@@ -121,6 +121,30 @@ static void another_user_and_another_operation_change_nothing(void **state)
     node_end();
 }
 
+/* A text for each of thousands of groups or ranks takes the memory of a step, but not that of its
+ * replies. */
+static void a_reply_has_memory_when_texts_have_taken_the_rest(void **state)
+{
+    (void)state;
+    begin(INNER);
+    td_core_renew(node.core);
+    for (int i = 0; i < 4096; i++)
+        assert_non_null(td_core_format(node.core, "text %d", i));
+    assert_null(td_core_pad(node.core, 16));
+    for (uint64_t request = 1; request <= 8; request++) {
+        td_reply_error(node.core, NODE_CLIENT, request, TD_ERR_INVALID, "wrong");
+        const struct td_actions *actions = node.core->actions;
+        const struct td_action *last = &actions->action[actions->count - 1];
+        assert_int_equal(last->kind, TD_ACTION_REPLY);
+        assert_int_equal(last->u.reply.reply->id, request);
+        assert_int_equal(last->u.reply.reply->error, TD_ERR_INVALID);
+        assert_true(last->u.reply.reply->text[0] != '\0');
+    }
+    node.core->actions->count = 0;
+    td_core_renew(node.core);
+    node_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -129,6 +153,7 @@ int main(void)
         cmocka_unit_test(a_rank_that_ends_upon_a_cancellation_does_not_hide_it),
         cmocka_unit_test(a_rank_that_dies_after_another_call_is_the_cause_itself),
         cmocka_unit_test(another_user_and_another_operation_change_nothing),
+        cmocka_unit_test(a_reply_has_memory_when_texts_have_taken_the_rest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

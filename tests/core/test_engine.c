@@ -5,6 +5,7 @@
  *   SYNC among nodes 0 and 1, after the SEND */
 #include "node.h"
 
+#include "core/net/inflight.h"
 #include "core/operation/engine.h"
 #include "core/operation/operation.h"
 #include "core/operation/sync.h"
@@ -154,6 +155,69 @@ static void a_step_without_bytes_is_done_at_once(void **state)
     node_end();
 }
 
+/* Steps of another operation have all records that steps may have; packets still find one. */
+static void a_step_without_a_record_starts_when_one_is_free(void **state)
+{
+    enum { STEPS = TD_INFLIGHTS_MAX / 2 };
+    static struct td_inflight *flight[STEPS];
+    (void)state;
+    begin(2);
+    release();
+    struct td_operation *other = td_operation_obtain(node.core, c, 1);
+    for (uint32_t i = 0; i < STEPS; i++) {
+        flight[i] = td_inflight_acquire(node.core, TD_INFLIGHT_STEP, other);
+        assert_non_null(flight[i]);
+        td_operation_in_flight_begin(other);
+    }
+    assert_null(td_inflight_acquire(node.core, TD_INFLIGHT_STEP, other));
+    unpack(0, 0, BYTES);
+    unpack(1, 0, BYTES);
+    node_forget();
+    node_run();
+    assert_int_equal(node.computes, 0);
+    assert_int_equal(o->engine.family[COPY].next, 0);
+    assert_true(o->engine.starved);
+    for (uint32_t i = 0; i < STEPS; i++) {
+        td_inflight_release(node.core, flight[i]);
+        td_operation_in_flight_end(node.core, other);
+        if (i > 1)
+            continue;
+        node_run();
+        assert_int_equal(node.computes, i + 1);
+    }
+    assert_false(o->engine.starved);
+    assert_null(node.core->operations->starved);
+    node_end();
+}
+
+static void an_operation_that_ends_waits_for_no_record(void **state)
+{
+    enum { STEPS = TD_INFLIGHTS_MAX / 2 };
+    (void)state;
+    begin(1);
+    release();
+    struct td_inflight *first = NULL;
+    struct td_operation *other = td_operation_obtain(node.core, c, 1);
+    for (uint32_t i = 0; i < STEPS; i++) {
+        struct td_inflight *f = td_inflight_acquire(node.core, TD_INFLIGHT_STEP, other);
+        f->next = first;
+        first = f;
+        td_operation_in_flight_begin(other);
+    }
+    unpack(0, 0, BYTES);
+    assert_true(td_engine_advance(node.core, o));
+    assert_ptr_equal(node.core->operations->starved, o);
+    td_engine_fini(node.core, o);
+    assert_null(node.core->operations->starved);
+    while (first) {
+        struct td_inflight *f = first;
+        first = f->next;
+        td_inflight_release(node.core, f);
+        td_operation_in_flight_end(node.core, other);
+    }
+    node_end();
+}
+
 static void a_packet_that_fits_no_step_drops_the_link(void **state)
 {
     (void)state;
@@ -273,6 +337,8 @@ int main(void)
         cmocka_unit_test(a_step_starts_when_its_dependency_is_done),
         cmocka_unit_test(steps_that_find_no_room_start_in_later_turns),
         cmocka_unit_test(a_step_without_bytes_is_done_at_once),
+        cmocka_unit_test(a_step_without_a_record_starts_when_one_is_free),
+        cmocka_unit_test(an_operation_that_ends_waits_for_no_record),
         cmocka_unit_test(a_packet_that_fits_no_step_drops_the_link),
         cmocka_unit_test(an_operation_that_has_ended_accepts_no_packet),
         cmocka_unit_test(a_computation_that_fails_ends_the_operation),

@@ -7,7 +7,9 @@
 #include "core/membership/job.h"
 #include "core/membership/registry.h"
 #include "core/membership/succession.h"
+#include "core/membership/client.h"
 #include "core/net/link.h"
+#include "core/net/session.h"
 #include "core/notes.h"
 
 static void a_job_forms_when_its_last_rank_joins(void **state)
@@ -640,6 +642,30 @@ static void the_next_registry_knows_since_when_a_process_here_has_waited(void **
     node_end();
 }
 
+/* Joins that are sent and withdrawn in a loop would overrun the link. */
+static void a_join_waits_until_the_link_to_the_registry_has_room(void **state)
+{
+    (void)state;
+    node_begin("4", 1, NULL);
+    struct td_link *link = &node.core->link[0];
+    uint64_t sent = link->tree_sent;
+    while (td_session_has_room(node.core, 0))
+        link->tree_sent++;
+    joins_request(1, 2, 0);
+    joins_request(2, 2, 1);
+    assert_int_equal(node_count(TD_MESSAGE_JOIN), 0);
+    td_client_close(node.core, 1); /* nobody hears of this one */
+    node_run();
+    assert_int_equal(node_count(TD_MESSAGE_UNJOIN), 0);
+    link->tree_sent = sent;
+    node_pass(NULL, SECOND / 100);
+    assert_int_equal(node_count(TD_MESSAGE_JOIN), 1);
+    td_client_close(node.core, 2);
+    node_run();
+    assert_int_equal(node_count(TD_MESSAGE_UNJOIN), 1);
+    node_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -672,6 +698,7 @@ int main(void)
         cmocka_unit_test(a_join_is_sent_again_in_a_new_session_and_after_a_while),
         cmocka_unit_test(users_whose_jobs_have_one_name_hear_of_each_other_in_time),
         cmocka_unit_test(a_join_that_ends_late_leaves_the_job),
+        cmocka_unit_test(a_join_waits_until_the_link_to_the_registry_has_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

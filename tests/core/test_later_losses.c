@@ -329,6 +329,50 @@ static void departures_end_with_the_record_of_the_job(void **state)
     node_end();
 }
 
+static uint32_t ending(void)
+{
+    uint32_t count = 0;
+    struct td_departure *const last = node.core->groups->ending;
+    for (const struct td_departure *d = last; d; d = d->older == last ? NULL : d->older)
+        count++;
+    return count;
+}
+
+static void many_departures_of_a_job_end_in_several_steps(void **state)
+{
+    (void)state;
+    enum { GROUPS = 300 };
+    uint64_t instance[GROUPS];
+    begin_with(2, NULL);
+    uint64_t used = td_arena_used(node.core->arena);
+    for (uint64_t i = 0; i < GROUPS; i++) {
+        instance[i] = make(NUMBER + i)->instance;
+        node_leave(node.core->communicators);
+        node_forget();
+    }
+    struct td_message m = has_left(instance[7]);
+    node_message(0, &m); /* one ends before */
+    node_forget();
+    struct td_communicator *job = node.core->communicators;
+    td_departure_end_job(node.core, job); /* as when the record of the job goes: */
+    job->instance++;                      /* nobody finds it */
+    struct td_task *task = node.core->work;
+    assert_non_null(task);
+    uint32_t left = GROUPS - 1;
+    while (!task->advance(node.core, task)) {
+        assert_in_range(left - ending(), 1, 256);
+        left = ending();
+        for (uint64_t i = 0; i < GROUPS; i++)
+            assert_null(td_departure_find(node.core, instance[i])); /* the job is over here */
+        node.core->ends = TD_ENDS_MAX - 2;
+    }
+    assert_int_equal(ending(), 0);
+    td_core_unqueue(node.core, task);
+    job->instance--;
+    assert_int_equal(td_arena_used(node.core->arena), used);
+    node_end();
+}
+
 /* All ranks of the root have died, and it never made the group. */
 static void a_group_whose_root_never_makes_it_breaks(void **state)
 {
@@ -445,6 +489,29 @@ static void a_daemon_answers_whether_a_rank_of_its_own_is_gone(void **state)
     node_end();
 }
 
+/* A client chooses the number of its group, and could find one that gives the identity of a group
+ * of another job. */
+static void a_group_of_another_job_is_not_taken_for_the_new_one(void **state)
+{
+    (void)state;
+    node_begin("4", 0, NULL);
+    world = node_group(4);
+    struct td_communicator *made = make(NUMBER);
+    made->uid = world->uid + 1;
+    node_forget();
+    request(NUMBER, pair_of, 2);
+    assert_int_equal(node.reply.kind, TD_REPLY_ERROR);
+    assert_int_equal(node.reply.error, TD_ERR_INVALID);
+    assert_non_null(strstr(node.reply.text, "another group has the identity"));
+    made->uid = world->uid;
+    made->world++;
+    node_forget();
+    request(NUMBER, pair_of, 2);
+    assert_int_equal(node.reply.error, TD_ERR_INVALID);
+    made->world--;
+    node_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -456,11 +523,13 @@ int main(void)
         cmocka_unit_test(a_neighbour_that_has_left_before_needs_no_answer),
         cmocka_unit_test(a_rank_may_be_hundreds_of_groups_ahead),
         cmocka_unit_test(departures_end_with_the_record_of_the_job),
+        cmocka_unit_test(many_departures_of_a_job_end_in_several_steps),
         cmocka_unit_test(a_group_whose_root_never_makes_it_breaks),
         cmocka_unit_test(a_node_that_waits_asks_a_neighbour_that_may_not_have_made_the_group),
         cmocka_unit_test(all_ranks_of_a_node_may_be_gone),
         cmocka_unit_test(a_neighbour_that_has_made_the_group_is_not_asked),
         cmocka_unit_test(a_daemon_answers_whether_a_rank_of_its_own_is_gone),
+        cmocka_unit_test(a_group_of_another_job_is_not_taken_for_the_new_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 /* The packets of a session, and its end, driven call by call: core/net/session.h. */
 #include "far.h"
 
+#include "core/net/fabric_routed_losses.h"
 #include "core/operation/operation.h"
 
 enum { PACKET = 100 };
@@ -358,8 +359,29 @@ static void a_session_that_a_neighbour_ended_costs_the_operations_that_lost_pack
         assert_int_not_equal(c->state, TD_COMMUNICATOR_LOST_NODE);
         assert_int_equal(o->error, received < 2 ? TD_ERR_PARTITIONED : TD_OK);
         if (received < 2)
-            assert_non_null(strstr(o->text, "packets from node 0 (0) to node 1 (1) were lost"));
+            assert_non_null(strstr(o->text, "packets between node 0 (0) and node 1 (1) were lost"));
         assert_null(node_sent_to(2, TD_MESSAGE_NODE_LOST));
+        node_end();
+    }
+}
+
+/* The machine goes on without the neighbour: groups that form then must not send through it, even
+ * if it is not given up yet. A neighbour that is heard stays. */
+static void an_excluded_node_is_avoided_until_its_neighbours_have_spoken(void **state)
+{
+    (void)state;
+    for (int silent = 0; silent <= 1; silent++) {
+        far_begin(routed);
+        far_meet();
+        uint64_t timeout = (uint64_t)node.core->settings.progress_timeout_ns;
+        node.core->now += silent ? timeout / 2 + 1 : timeout / 2;
+        node.core->fabric->exclude(node.core, FAR);
+        node_run();
+        assert_int_equal(node.dropped_links, silent);
+        assert_int_equal(td_routed_lost_on_way(node.core, 2, true), FAR); /* or round the ring */
+        assert_int_equal(td_routed_lost_on_way(node.core, 3, true), UINT32_MAX);
+        node.core->now += timeout;
+        assert_int_equal(td_routed_lost_on_way(node.core, 2, true), UINT32_MAX);
         node_end();
     }
 }
@@ -382,6 +404,7 @@ int main(void)
         cmocka_unit_test(node_0_is_given_up_like_the_others),
         cmocka_unit_test(a_link_that_was_given_up_is_lost_again_when_it_goes_down),
         cmocka_unit_test(a_session_that_a_neighbour_ended_costs_the_operations_that_lost_packets),
+        cmocka_unit_test(an_excluded_node_is_avoided_until_its_neighbours_have_spoken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

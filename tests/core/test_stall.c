@@ -3,6 +3,8 @@
  * nodes. Node 0 is the root, with the children 1 to 8; node 1 has the child 9. */
 #include "node.h"
 
+#include <stdio.h>
+
 #include "core/membership/communicator_losses.h"
 #include "core/operation/engine.h"
 #include "core/operation/operation.h"
@@ -122,6 +124,54 @@ static void node_without_progress_appeals_and_names_the_node_that_it_waits_for(v
     assert_int_equal(node.reply.error, TD_ERR_TIMEOUT);
     assert_string_equal(node.text, "the root's sentence");
     assert_int_equal(c->state, TD_COMMUNICATOR_ACTIVE);
+    node_end();
+}
+
+static void node_whose_link_is_down_says_that_it_cannot_go_on(void **state)
+{
+    static const enum td_link_state states[] = {TD_LINK_DOWN, TD_LINK_UP, TD_LINK_UP};
+    static const char *const texts[] = {"is down", "has not resumed", "is silent"};
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        char text[80];
+        begin(INNER);
+        node.core->link[2].torn = i < 2;
+        node.core->link[2].neighbour = i == 2; /* heartbeats of it are due */
+        node.core->link[2].state = states[i];
+        node_pass(c, limit());
+        const struct td_message *m = node_sent_to(ROOT, TD_MESSAGE_APPEAL);
+        assert_non_null(m);
+        assert_int_equal(m->u.appeal.waits_for, INNER);
+        snprintf(text, sizeof text, "for node 2 (2), and the link between them %s", texts[i]);
+        assert_non_null(strstr(m->u.appeal.text, text));
+        node_end();
+    }
+}
+
+/* A node whose ranks have all left the group may have forgotten it. */
+static void what_such_a_node_would_pass_on_goes_past_it(void **state)
+{
+    (void)state;
+    begin(ROOT);
+    td_bit_set(c->lost_rank, INNER);
+    appeal(2, 2, 2, "node 2 cannot go on");
+    expect_verdict(LEAF, "node 2 cannot go on");
+    node_end();
+    node_begin("12", LEAF, NULL);
+    c = node_group(RANKS);
+    assert_int_equal(td_communicator_hearer(c, LEAF), INNER);
+    td_bit_set(c->lost_rank, INNER);
+    assert_int_equal(td_communicator_hearer(c, LEAF), ROOT);
+    assert_true(td_communicator_is_below(c, INNER));
+    assert_true(td_communicator_is_below(c, ROOT));
+    assert_false(td_communicator_is_below(c, 2));
+    node_end();
+    begin(INNER);
+    td_bit_set(c->lost_rank, ROOT);
+    td_communicator_lose_node(node.core, c, 2, false, "it is down");
+    node_run();
+    assert_non_null(node_sent_to(LEAF, TD_MESSAGE_NODE_LOST));
+    assert_non_null(node_sent_to(3, TD_MESSAGE_NODE_LOST)); /* else from the root */
     node_end();
 }
 
@@ -358,6 +408,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_operation_that_begins_has_no_error_of_the_time_before),
         cmocka_unit_test(node_without_progress_appeals_and_names_the_node_that_it_waits_for),
+        cmocka_unit_test(node_whose_link_is_down_says_that_it_cannot_go_on),
+        cmocka_unit_test(what_such_a_node_would_pass_on_goes_past_it),
         cmocka_unit_test(node_to_which_bytes_of_the_operation_flow_does_not_appeal),
         cmocka_unit_test(root_names_the_last_of_the_nodes_that_wait_for_each_other),
         cmocka_unit_test(node_that_cannot_go_on_is_named_at_once),

@@ -126,6 +126,43 @@ static void a_rank_that_was_stopped_is_on_record(void **state)
     node_end();
 }
 
+/* Forty ranks of this node have not called: they are looked at in two turns. */
+static void many_ranks_are_looked_at_in_turns(void **state)
+{
+    enum { LOCAL = 40, RANKS = LOCAL + 1 };
+    (void)state;
+    node_begin("2", HERE, record_events);
+    node.core->options.process_state = process_state;
+    node.core->now = 100 * SECOND;
+    uint32_t *rank_node = td_arena_alloc(node.core->arena, RANKS * sizeof *rank_node);
+    uint64_t *rank_token = td_arena_alloc(node.core->arena, RANKS * sizeof *rank_token);
+    for (uint32_t r = 1; r < RANKS; r++)
+        rank_node[r] = HERE;
+    c = td_communicator_create(node.core, 77, "job", 1000, RANKS, rank_node, rank_token, UINT32_MAX,
+                               NULL);
+    assert_non_null(c);
+    for (uint32_t i = 0; i < LOCAL; i++) {
+        c->seat[i].client = node_client(NODE_CLIENT + i);
+        c->seat[i].client->groups++;
+        td_seat_transition(&c->seat[i], TD_SEAT_ASSIGN);
+    }
+    node_run();
+    looks = 0;
+    state_now = 'S';
+    wait_begins();
+    node_pass(c, FIRST);
+    assert_int_equal(looks, TD_STOPPED_RANKS);
+    node_pass(c, TD_STOPPED_NEXT_NS - 1);
+    assert_int_equal(looks, TD_STOPPED_RANKS);
+    node_pass(c, 1);
+    assert_int_equal(looks, LOCAL);
+    node_pass(c, SECOND / 2);
+    assert_int_equal(looks, LOCAL);
+    node_pass(c, SECOND / 2);
+    assert_int_equal(looks, LOCAL + TD_STOPPED_RANKS);
+    node_end();
+}
+
 /* Ordinary calls cost nothing: nobody looks at a process in the first tenth of a second, nor at one
  * that has called. */
 static void nobody_looks_at_ranks_that_are_not_late(void **state)
@@ -249,6 +286,7 @@ int main(void)
         cmocka_unit_test(a_rank_that_runs_again_and_does_not_call_is_noticed),
         cmocka_unit_test(the_last_look_counts_if_the_call_ends_before),
         cmocka_unit_test(a_stopped_process_that_is_killed_does_not_go_on),
+        cmocka_unit_test(many_ranks_are_looked_at_in_turns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

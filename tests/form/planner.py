@@ -14,7 +14,7 @@ import re
 import sys
 
 FFTW = re.compile(r"\b(fftwf?_|FFTW\()(plan_|destroy_plan|import_|export_|cleanup|execute|set_timelimit|forget_wisdom)")
-PLANS = re.compile(r"\b(td_fft_make_plan|td_fft_sweep|td_fft_prepare|td_fft_run|td_fft_import|td_fft_export|"
+PLANS = re.compile(r"\b(td_fft_make_plan|td_fft_make_plan_within|td_fft_sweep|td_fft_prepare|td_fft_run|td_fft_import|td_fft_export|"
                    r"td_fft_fini|td_step_run|td_wisdom_compose|td_wisdom_load|td_fft_plan_make|"
                    r"td_fft_plan_destroy)\(")
 ALLOWED = {

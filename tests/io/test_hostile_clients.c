@@ -6,16 +6,20 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <linux/fuse.h>
+#include <linux/userfaultfd.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -431,6 +435,158 @@ static void holes_made_meanwhile_are_noticed(void **state)
     stop();
 }
 
+/* ---- memory whose lock its client holds ---- */
+
+static void must(bool good);
+static void work(void);
+
+enum { BLOCKED = 6, BLOCKED_BYTES = 1 << 20 };
+
+/* struct blocked: a file that a thread writes to, from a page that nobody makes. */
+struct blocked {
+    int file;
+    uint8_t *page;
+};
+
+/* write_for_ever holds the lock of the file's inode until the process ends. */
+static void *write_for_ever(void *argument)
+{
+    const struct blocked *b = argument;
+    (void)!pwrite(b->file, b->page, 1, 0);
+    return NULL;
+}
+
+/* faults_by returns a descriptor that hears of faults in pages, which then wait for ever; -1: this
+ * system does not allow that. */
+static int faults_by(uint8_t *pages, size_t bytes)
+{
+    struct uffdio_api api = {.api = UFFD_API};
+    struct uffdio_register r = {.range = {(uintptr_t)pages, bytes},
+                                .mode = UFFDIO_REGISTER_MODE_MISSING};
+    int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+    if (fd >= 0 && (ioctl(fd, UFFDIO_API, &api) != 0 || ioctl(fd, UFFDIO_REGISTER, &r) != 0))
+        return -1;
+    return fd;
+}
+
+static uint8_t *fault_pages(void)
+{
+    return mmap(NULL, (size_t)BLOCKED * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                -1, 0);
+}
+
+/* share_blocked shares files while threads hold their locks, as user NOBODY. It runs as root. */
+static void share_blocked(void)
+{
+    static struct blocked b[BLOCKED];
+    struct td_request q = {
+        .kind = TD_REQUEST_REGION, .id = 2, .u.region = {.region = 1, .bytes = BLOCKED_BYTES}};
+    pthread_t thread;
+    struct uffd_msg fault;
+    uint8_t *pages = fault_pages();
+    int faults = faults_by(pages, (size_t)BLOCKED * 4096);
+    must(faults >= 0 && setuid(NOBODY) == 0);
+    for (int i = 0; i < BLOCKED; i++) {
+        int fd = raw_greeted();
+        b[i] = (struct blocked){shared_memory(BLOCKED_BYTES), pages + (size_t)i * 4096};
+        must(pthread_create(&thread, NULL, write_for_ever, &b[i]) == 0);
+        must(read(faults, &fault, sizeof fault) == sizeof fault); /* the lock is held */
+        raw_send(fd, q, &b[i].file, 1);
+    }
+}
+
+static void skip_without_faults(void)
+{
+    uint8_t *pages = fault_pages();
+    int fd = faults_by(pages, (size_t)BLOCKED * 4096);
+    munmap(pages, (size_t)BLOCKED * 4096);
+    if (fd < 0)
+        skip();
+    close(fd);
+}
+
+/* kill_user ends a process of as_user, whatever it does. */
+static void kill_user(pid_t pid, const int ends[2])
+{
+    kill(pid, SIGKILL);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    close(ends[1]);
+}
+
+/* The daemon waits for the locks on threads, four of one user, and others are served. */
+static void memory_that_its_client_locks_delays_nobody(void **state)
+{
+    (void)state;
+    int ends[2], other[2];
+    needs_root();
+    skip_without_faults();
+    start(1, "");
+    assert_int_equal(chmod(folder, 0755), 0);
+    expect_service();
+    int before = descriptors_of(daemon_pid[0]);
+    pid_t pid = as_user(0, share_blocked, ends);
+    double began = seconds();
+    end_user(as_user(SOMEBODY, work, other), other);
+    end_user(as_user(0, work, other), other);
+    assert_true(seconds() - began < LINGER_SECONDS);
+    kill_user(pid, ends);
+    for (double end = seconds() + 15; descriptors_of(daemon_pid[0]) > before;) {
+        assert_true(seconds() < end);
+        poll(NULL, 0, 20);
+    }
+    end_user(as_user(NOBODY, work, other), other);
+    stop();
+}
+
+/* The kernel ends no process with a thread that waits for such a lock. The daemon says whose it is.
+ */
+static void a_daemon_stops_although_memory_is_locked(void **state)
+{
+    (void)state;
+    int ends[2];
+    needs_root();
+    skip_without_faults();
+    start(1, "");
+    assert_int_equal(chmod(folder, 0755), 0);
+    pid_t pid = as_user(0, share_blocked, ends);
+    expect_service();
+    kill(daemon_pid[0], SIGTERM);
+    wait_logged(0, "before processes of user 65534 give up");
+    kill_user(pid, ends);
+    stop();
+}
+
+/* Requests that follow a REGION before its reply find the region, and are answered in order. */
+static void requests_after_a_region_wait_for_it(void **state)
+{
+    (void)state;
+    enum { REGIONS = 40, BYTES = 1 << 20 };
+    struct td_request q = {.kind = TD_REQUEST_REGION, .u.region.bytes = BYTES};
+    struct td_request drop = {.kind = TD_REQUEST_UNREGION};
+    struct td_request status = {.kind = TD_REQUEST_STATUS, .u.status.section = TD_STATUS_CLIENTS};
+    start(1, "");
+    int fd = raw_greeted();
+    for (uint32_t i = 1; i <= REGIONS; i++) {
+        int memory = shared_memory(BYTES);
+        q.id = 3 * (uint64_t)i;
+        drop.id = q.id + 1;
+        status.id = q.id + 2;
+        q.u.region.region = drop.u.unregion.region = i;
+        raw_send(fd, q, &memory, 1);
+        raw_send(fd, drop, NULL, 0);
+        raw_send(fd, status, NULL, 0);
+        close(memory);
+    }
+    for (uint64_t id = 3; id < 3 * (REGIONS + 1); id++) {
+        struct td_reply reply;
+        assert_true(raw_reply(fd, &reply));
+        assert_int_equal(reply.id, id);
+        assert_int_equal(reply.error, TD_OK);
+    }
+    close(fd);
+    stop();
+}
+
 /* ---- plans ---- */
 
 enum { PAIR = 2, POINTS = 20011, TRANSFORMS = 80 };
@@ -596,6 +752,102 @@ static void plans_of_new_lengths_have_a_limit(void **state)
     stop();
 }
 
+/* ---- descriptors that nobody reads ---- */
+
+enum { GREEDY = 10, GREED = 700 };
+
+/* struct greedy: a rank that asks for the descriptor of another rank's memory, again and again. */
+struct greedy {
+    int owner, fd;
+    uint32_t asked, answered;
+};
+
+static struct greedy join_greedy(int number)
+{
+    char name[32];
+    snprintf(name, sizeof name, "greedy %d", number);
+    struct pair p = join_ranks(name, PAIR);
+    struct td_request q = {
+        .kind = TD_REQUEST_REGION, .id = 2, .u.region = {.region = 1, .bytes = 4096}};
+    int memory = shared_memory(4096);
+    must(raw_ask(p.fd[0], q, memory).error == TD_OK);
+    close(memory);
+    struct greedy g = {.owner = p.fd[0], .fd = p.fd[1]};
+    q = (struct td_request){.kind = TD_REQUEST_PEER_REGION, .id = 5};
+    q.u.peer_region.group = p.group;
+    q.u.peer_region.region = 1;
+    static uint8_t request[256];
+    size_t size = td_wire_encode_request(&q, request, sizeof request);
+    for (double last = seconds(); g.asked < GREED && seconds() - last < 0.3;) {
+        if (send(g.fd, request, size, MSG_DONTWAIT | MSG_NOSIGNAL) > 0) {
+            g.asked++;
+            last = seconds();
+        } else {
+            poll(NULL, 0, 5);
+        }
+    }
+    return g;
+}
+
+/* read_greedy reads the replies that have come, each of which has a descriptor. */
+static void read_greedy(struct greedy *g)
+{
+    struct pollfd p = {.fd = g->fd, .events = POLLIN};
+    struct td_reply reply;
+    while (poll(&p, 1, 0) == 1) {
+        int fd = raw_reply_with(g->fd, &reply);
+        assert_int_equal(reply.kind, TD_REPLY_PEER_REGION);
+        assert_true(fd >= 0);
+        close(fd);
+        g->answered++;
+    }
+}
+
+/* take_segment joins a job and checks that its segment comes. */
+static void take_segment(void)
+{
+    struct td_request q = {.kind = TD_REQUEST_JOIN, .id = 2};
+    struct td_reply reply;
+    q.u.join.name = "honest";
+    q.u.join.size = 1;
+    q.u.join.timeout_ns = 60000000000;
+    int fd = raw_greeted();
+    raw_send(fd, q, NULL, 0);
+    int segment = raw_reply_with(fd, &reply);
+    must(reply.kind == TD_REPLY_JOINED && reply.u.joined.has_segment && segment >= 0);
+}
+
+/* Clients that ask for descriptors and read nothing get few, and all when they read. */
+static void unread_descriptors_are_bounded(void **state)
+{
+    (void)state;
+    struct greedy g[GREEDY];
+    int other[2];
+    needs_root();
+    start(1, "");
+    assert_int_equal(chmod(folder, 0755), 0);
+    expect_service();
+    int before = descriptors_of(daemon_pid[0]);
+    for (int i = 0; i < GREEDY; i++)
+        g[i] = join_greedy(i);
+    /* two connections and their processes, a region, and a reply that waits */
+    assert_in_range(descriptors_of(daemon_pid[0]), before, before + GREEDY * 6 + 10);
+    end_user(as_user(SOMEBODY, take_segment, other), other);
+    end_user(as_user(0, take_segment, other), other);
+    hold_daemon();
+    for (int i = 0; i < GREEDY; i++) {
+        read_greedy(&g[i]);
+        assert_in_range(g[i].answered, 1, 20);
+    }
+    kill(daemon_pid[0], SIGCONT);
+    for (int i = 0; i < GREEDY; i++)
+        for (double end = seconds() + 20; g[i].answered < g[i].asked; poll(NULL, 0, 2)) {
+            assert_true(seconds() < end);
+            read_greedy(&g[i]);
+        }
+    stop();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -607,6 +859,10 @@ int main(void)
         cmocka_unit_test_teardown(regions_are_refused_before_the_kernel_has_no_maps, clean_up),
         cmocka_unit_test_teardown(shared_memory_cannot_be_given_back, clean_up),
         cmocka_unit_test_teardown(holes_made_meanwhile_are_noticed, clean_up),
+        cmocka_unit_test_teardown(memory_that_its_client_locks_delays_nobody, clean_up),
+        cmocka_unit_test_teardown(a_daemon_stops_although_memory_is_locked, clean_up),
+        cmocka_unit_test_teardown(requests_after_a_region_wait_for_it, clean_up),
+        cmocka_unit_test_teardown(unread_descriptors_are_bounded, clean_up),
         cmocka_unit_test_teardown(plans_of_one_user_leave_memory_to_others, clean_up),
         cmocka_unit_test_teardown(plans_of_new_lengths_have_a_limit, clean_up),
     };

@@ -9,10 +9,11 @@
 #include <string.h>
 #include <cmocka.h>
 #include <semaphore.h>
+#include <time.h>
 
 #include "io/plans/planner.h"
 
-enum { TASKS = 6 };
+enum { TASKS = 9 };
 
 static uv_loop_t uv;
 static struct td_planner *planner;
@@ -30,6 +31,13 @@ static void pass_gate(void *owner)
 static void work(void *owner)
 {
     done[strlen(done)] = *(const char *)owner;
+}
+
+/* work_long takes longer than any number of the other tasks. */
+static void work_long(void *owner)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
+    work(owner);
 }
 
 static void count(void *owner)
@@ -105,11 +113,57 @@ static void a_task_for_which_somebody_waits_now_goes_before_the_idle_ones(void *
     assert_string_equal(done, "azyxw");
 }
 
+static void a_user_whose_tasks_took_long_waits_for_the_others(void **state)
+{
+    (void)state;
+    begin();
+    for (const char *name = "abc"; *name; name++) {
+        struct td_planner_task *t = named(name);
+        t->user = 1;
+        t->work = work_long;
+        td_planner_post(planner, t);
+    }
+    struct td_planner_task *x = named("x"), *y = named("y");
+    x->user = y->user = 2;
+    td_planner_post(planner, x);
+    td_planner_post(planner, y);
+    end(5);
+    assert_string_equal(done, "axybc");
+}
+
+/* A user who posts the next long task when the last one has ended. */
+static void so_does_one_with_a_task_at_a_time(void **state)
+{
+    static const char names[] = "uvwxyz";
+    (void)state;
+    begin();
+    struct td_planner_task *a = named("a"), *b = named("b");
+    a->user = b->user = 1;
+    a->work = b->work = work_long;
+    td_planner_post(planner, a);
+    sem_post(&gate);
+    while (ended < 2)
+        uv_run(&uv, UV_RUN_ONCE);
+    struct td_planner_task *again = &task[0];
+    *again = (struct td_planner_task){.work = pass_gate, .done = count, .user = 3};
+    td_planner_post(planner, again);
+    td_planner_post(planner, b);
+    for (unsigned i = 0; names[i]; i++) {
+        struct td_planner_task *t = named(names + i);
+        t->user = 2;
+        td_planner_post(planner, t);
+    }
+    end(9);
+    assert_string_equal(done, "auvwxyzb");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tasks_for_which_nobody_waits_come_after_all_others),
         cmocka_unit_test(a_task_for_which_somebody_waits_now_goes_before_the_idle_ones),
+        cmocka_unit_test(a_user_whose_tasks_took_long_waits_for_the_others),
+        cmocka_unit_test(so_does_one_with_a_task_at_a_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

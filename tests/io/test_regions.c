@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "io/clients/closer.h"
+#include "io/clients/mapping.h"
 #include "io/clients/regions.h"
 
 #define UNCHECKED __attribute__((no_sanitize("address", "thread", "undefined")))
@@ -43,7 +44,7 @@ static int set_up(void **state)
     regions = td_regions_create(MIB, (uint64_t)4 * LARGE);
     assert_non_null(closer);
     assert_non_null(regions);
-    td_regions_unmap_on(regions, closer);
+    td_regions_work_on(regions, closer);
     return 0;
 }
 
@@ -57,6 +58,21 @@ static int tear_down(void **state)
     return uv_loop_close(&uv);
 }
 
+/* share makes a region of a file, as the daemon does. *text is valid until the next call. */
+static td_err share(int fd, uint64_t bytes, bool may_keep, uint32_t *handle, const char **text)
+{
+    static struct td_mapping m;
+    m = (struct td_mapping){.fd = fd, .bytes = bytes, .uid = UID};
+    if (fd >= 0)
+        m.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    td_regions_reserve(regions, &m);
+    td_mapping_make(&m);
+    *text = m.text;
+    td_err error = td_regions_add(regions, &m, may_keep, handle);
+    td_mapping_fini(&m);
+    return error;
+}
+
 static uint32_t map(size_t bytes)
 {
     uint32_t handle = 0;
@@ -66,7 +82,7 @@ static uint32_t map(size_t bytes)
     assert_int_equal(ftruncate(fd, (off_t)bytes), 0);
     assert_int_equal(fallocate(fd, 0, 0, (off_t)bytes), 0);
     assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW), 0);
-    assert_int_equal(td_regions_map(regions, fd, bytes, UID, true, &handle, &text), TD_OK);
+    assert_int_equal(share(fd, bytes, true, &handle, &text), TD_OK);
     close(fd);
     return handle;
 }
@@ -77,18 +93,24 @@ static void wait_for_closer(void)
         uv_run(&uv, UV_RUN_ONCE);
 }
 
-/* faults returns the page faults of this thread while it writes to each page of a region. A
- * sanitizer would touch pages of its own. */
-UNCHECKED static long faults(uint32_t handle, size_t bytes)
+/* base_of returns the memory of a region. */
+static uint8_t *base_of(uint32_t handle, size_t bytes)
 {
     const struct td_memory memory = {.handle = handle, .bytes = bytes};
     const struct td_view view = {.ranks = 1, .source = &memory, .destination = &memory};
     struct td_slice slice;
     uint32_t in = 0;
-    struct rusage before, after;
     td_slice_set(&slice, TD_SPACE_SOURCE, 0, 0, (int64_t)bytes);
-    volatile uint8_t *base = td_regions_piece(regions, &view, &slice, 0, bytes, &in);
+    uint8_t *base = td_regions_piece(regions, &view, &slice, 0, bytes, &in);
     assert_non_null(base);
+    return base;
+}
+
+/* faults returns the page faults of this thread while it writes to each page of memory. A sanitizer
+ * would touch pages of its own. */
+UNCHECKED static long faults(volatile uint8_t *base, size_t bytes)
+{
+    struct rusage before, after;
     getrusage(RUSAGE_THREAD, &before);
     for (size_t at = 0; at < bytes; at += PAGE)
         base[at] = 1;
@@ -124,7 +146,7 @@ static int limited(void)
         return 2;
     rlim_t most = pages * (rlim_t)PAGE + spare + LARGE / 2;
     setrlimit(RLIMIT_AS, &(struct rlimit){most, most});
-    td_err error = td_regions_map(regions, fd, LARGE, UID, false, &handle, &text);
+    td_err error = share(fd, LARGE, false, &handle, &text);
     return error == TD_ERR_NO_MEMORY && strstr(text, "(RLIMIT_AS)") ? 0 : 1;
 }
 
@@ -145,7 +167,7 @@ static void small_memory_is_populated_at_once(void **state)
     (void)state;
     skip_without_populate();
     uint32_t handle = map(SMALL);
-    assert_in_range(faults(handle, SMALL), 0, 8);
+    assert_in_range(faults(base_of(handle, SMALL), SMALL), 0, 8);
     td_regions_release(regions, handle);
 }
 
@@ -155,9 +177,33 @@ static void large_memory_is_populated_on_a_thread(void **state)
     skip_without_populate();
     uint32_t handle = map(LARGE);
     wait_for_closer();
-    assert_in_range(faults(handle, LARGE), 0, 8);
+    assert_in_range(faults(base_of(handle, LARGE), LARGE), 0, 8);
     td_regions_release(regions, handle);
     wait_for_closer();
+}
+
+/* The daemon's part of memory for the ranks of a job is made on a thread, the rest when it is used;
+ * it is unmapped on a thread, too. */
+static void shared_memory_is_made_on_a_thread(void **state)
+{
+    (void)state;
+    enum { OWN = 4 * PAGE };
+    uint32_t handle = 0;
+    int fd = -1;
+    uint8_t *base = td_regions_share(regions, SMALL, OWN, UID, &handle, &fd);
+    struct stat st;
+    assert_non_null(base);
+    wait_for_closer();
+    assert_int_equal(fstat(fd, &st), 0);
+    assert_int_equal(st.st_blocks * 512, OWN);
+    assert_int_equal(faults(base, OWN), 0);
+    close(fd);
+    uv_run(&uv, UV_RUN_NOWAIT);
+    uint32_t before = closed;
+    td_regions_release(regions, handle);
+    wait_for_closer();
+    uv_run(&uv, UV_RUN_NOWAIT);
+    assert_true(closed > before);
 }
 
 /* Pages that were returned are empty, to the end of the last huge page; those before them stay. */
@@ -275,7 +321,7 @@ static void refuse(int fd, uint64_t bytes, const char *words)
     uint32_t handle = 0;
     const char *text = NULL;
     blkcnt_t before = blocks_of(fd);
-    assert_int_equal(td_regions_map(regions, fd, bytes, UID, true, &handle, &text), TD_ERR_INVALID);
+    assert_int_equal(share(fd, bytes, true, &handle, &text), TD_ERR_INVALID);
     if (!text || !strstr(text, words))
         fail_msg("expected \"%s\": %s", words, text ? text : "(none)");
     wait_for_closer();
@@ -331,10 +377,10 @@ static void other_memory_is_refused(void **state)
     char path[64];
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     int only_read = open(path, O_RDONLY | O_CLOEXEC);
-    assert_int_equal(td_regions_map(regions, only_read, 2 * MIB, UID, true, &handle, &text),
+    assert_int_equal(share(only_read, 2 * MIB, true, &handle, &text),
                      TD_ERR_NO_MEMORY); /* it cannot be mapped */
     close(only_read);
-    assert_int_equal(td_regions_map(regions, fd, 2 * MIB, UID, true, &handle, &text), TD_OK);
+    assert_int_equal(share(fd, 2 * MIB, true, &handle, &text), TD_OK);
     refuse(fd, 2 * MIB, "share it once");
     td_regions_release(regions, handle);
 }
@@ -356,8 +402,7 @@ static void memory_of_a_region_stays_as_it_is(void **state)
         uint8_t *own = mmap(NULL, (size_t)odd[i], PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
         assert_true(own != MAP_FAILED);
         own[odd[i] - 1] = 3;
-        assert_int_equal(td_regions_map(regions, fd, (uint64_t)odd[i], UID, true, &handle, &text),
-                         TD_OK);
+        assert_int_equal(share(fd, (uint64_t)odd[i], true, &handle, &text), TD_OK);
         wait_for_closer();
         blkcnt_t pages = (odd[i] + PAGE - 1) / PAGE;
         assert_int_equal(blocks_of(fd), pages * (PAGE / 512));
@@ -383,6 +428,7 @@ int main(void)
 #endif
         cmocka_unit_test_setup_teardown(small_memory_is_populated_at_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown(large_memory_is_populated_on_a_thread, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(shared_memory_is_made_on_a_thread, set_up, tear_down),
         cmocka_unit_test_setup_teardown(pieces_in_several_regions_are_named_and_held, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(short_pieces_are_not_named, set_up, tear_down),

@@ -23,7 +23,9 @@ static uint32_t ends;
 static void begin(uint32_t threads)
 {
     config = (struct td_config){.workers = threads};
-    loop = (struct td_loop){.config = &config, .stepping = true}; /* events stay in its queue */
+    /* events stay in the loop's queue; the one that it works on lasts for no time */
+    loop = (struct td_loop){
+        .config = &config, .stepping = true, .busy = {.depth = 1, .began = UINT64_MAX / 2}};
     ends = 0;
     assert_int_equal(uv_loop_init(&loop.uv), 0);
     loop.regions = td_regions_create(SCRATCH, SCRATCH);
@@ -174,6 +176,40 @@ static void small_computations_take_turns_on_the_loop(void **state)
     }
 }
 
+/* Copies that begin so many us before their event has lasted for its time are done in parts; the
+ * first one begins later than that. */
+static void small_computations_are_left_when_an_event_has_lasted(void **state)
+{
+    enum { COPIES = 60, BYTES = MIB / 4 };
+    (void)state;
+    begin(1);
+    uint8_t *memory = scratch();
+    for (int64_t i = 0; i < BYTES; i++)
+        memory[i] = (uint8_t)(1 + (i ^ i >> 13) % 255);
+    for (uint64_t us = 0; us < COPIES; us++) {
+        loop.busy = (struct td_busy){.began = us ? td_loop_now() - 1000000 + us * 1000 : 0};
+        copy(HOG, us, 0, (int64_t)(us + 1) * MIB, BYTES);
+        if (us == 0)
+            assert_int_equal(ends, 0);
+        position(handle(HOG, us));
+        assert_memory_equal(memory, memory + (us + 1) * MIB, BYTES);
+    }
+    end();
+}
+
+/* A copy of which a part is done is dropped, too. */
+static void a_computation_that_was_begun_is_dropped_at_the_end(void **state)
+{
+    (void)state;
+    for (uint64_t us = 0; us < 20; us++) {
+        begin(1);
+        loop.busy = (struct td_busy){.began = td_loop_now() - 1000000 + us * 1000};
+        copy(HOG, 0, 0, MIB, MIB / 4);
+        end();
+        assert_true(ends <= 1);
+    }
+}
+
 /* The last byte but one of a copy by the hog, which is not 0 when the copy is over. */
 static uint8_t *mark(uint8_t *memory, uint64_t i)
 {
@@ -242,6 +278,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_job_alone_is_computed_in_order),
         cmocka_unit_test(small_computations_take_turns_on_the_loop),
+        cmocka_unit_test(small_computations_are_left_when_an_event_has_lasted),
+        cmocka_unit_test(a_computation_that_was_begun_is_dropped_at_the_end),
         cmocka_unit_test(a_large_copy_waits_for_parts_of_others),
         cmocka_unit_test(a_copy_does_not_wait_for_long_transforms),
         cmocka_unit_test(computations_that_wait_are_dropped_at_the_end),

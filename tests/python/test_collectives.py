@@ -52,7 +52,7 @@ class Collectives(RankTest):
                     np.testing.assert_array_equal(target, values)
 
     def test_lists_of_mpi4py(self):
-        """[x, type], [x, count, type], counts and places by rank, and no counts for equal parts."""
+        """[x, type], [x, count, type], counts and places by rank, and no counts."""
         job, size, rank = self.job, self.size, self.rank
         everything = np.repeat(np.arange(size), 2)
         data = bytearray(np.full(3, rank, "f8"))
@@ -82,6 +82,12 @@ class Collectives(RankTest):
         for target in (got, [got, 2, "i8"], [got, "i8"], [got, None]):
             self.three("Allgatherv", own[:2], target if isinstance(target, list) else got,
                        everything)
+        lengths = 2 + (np.arange(size) < size // 2)
+        everywhere = np.repeat(np.arange(size), lengths)
+        self.three("Allgatherv", np.full(lengths[rank], rank), np.zeros(everywhere.size, int),
+                   everywhere)
+        self.three("Scatterv", everywhere if rank == 0 else None, np.zeros(lengths[rank], int),
+                   np.full(lengths[rank], rank))
         self.three("Gatherv", own[:2], got, everything if rank == 0 else None)
         part = np.zeros(2, int)
         self.three("Scatterv", everything if rank == 0 else None, part, own[:2])

@@ -13,6 +13,7 @@
 
 #include "job.h"
 #include "seeds.h"
+#include "sim/disturbances.h"
 
 enum { PACKETS = 3, COUNT = (PACKETS * 1024 - 100) / 4 }; /* elements per pair */
 
@@ -303,6 +304,51 @@ static void a_hole_is_named_before_anybody_waits_long(void **unused)
     seeds_run(run_hole, 60, 5, 5000);
 }
 
+/* deafen plays a call between the ends of a row of three nodes. From `at` of it on, one end does
+ * not hear the node between them for longer than progress_timeout. It returns true if that one has
+ * lost packets of the other end: it says so, long before anybody would say that the call has
+ * stalled. */
+static bool deafen(td_time at)
+{
+    static const uint32_t nodes[] = {0, 2};
+    struct job job;
+    job_case("test_links_sim # deaf from %llu ns on", (unsigned long long)at);
+    struct td_sim *sim = job_world("3m", 1, few_credits_and_losses);
+    job_form(&job, sim, "job", nodes, 2, 2 * (uint64_t)COUNT * 4);
+    td_sim_forget(sim);
+    call(&job);
+    td_sim_run(sim, at);
+    td_sim_hold_link(sim, 1, 2);
+    td_sim_run(sim, SECOND + SECOND / 2);
+    td_sim_release_link(sim, 1, 2);
+    td_sim_run(sim, SECOND);
+    bool told = false;
+    for (uint32_t r = 0; r < 2; r++) {
+        const struct td_reply *reply = job_reply(&job, r);
+        EXPECT(reply, "rank %u waits", r);
+        bool good = reply->error == TD_OK, deaf = !good && strstr(reply->text, "lost node 1 (1)");
+        told |= !good && !deaf;
+        EXPECT(good || deaf ||
+                   strstr(reply->text, "packets between node 1 (1) and node 2 (2) were lost"),
+               "rank %u was told \"%s\"", r, reply->text);
+    }
+    job_world_end(sim);
+    return told;
+}
+
+/* Neither end of the row knows what the node between them has lost. */
+static void a_node_that_loses_packets_of_others_tells_their_origin(void **unused)
+{
+    unsigned told = 0;
+    (void)unused;
+    fabric = TD_FABRIC_ROUTED;
+    method = TD_ALLTOALL_RANDOM;
+    relay_loss = 0;
+    for (td_time at = 0; at < 400000; at += 10000)
+        told += deafen(at);
+    assert_in_range(told, 3, 37);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -312,6 +358,7 @@ int main(void)
         cmocka_unit_test(many_cuts_lose_nothing),
         cmocka_unit_test(a_dead_node_is_named_or_not_needed),
         cmocka_unit_test(a_hole_is_named_before_anybody_waits_long),
+        cmocka_unit_test(a_node_that_loses_packets_of_others_tells_their_origin),
     };
     uint64_t one;
     if (!seeds_one(&one))

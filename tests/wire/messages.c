@@ -102,7 +102,8 @@ static const struct field of_node_lost[] = {F(node_lost, node), F(node_lost, not
 static const struct field of_parting[] = {F(parting, step), F(parting, round), F(parting, sequence),
                                           TEXT(parting, text)};
 static const struct field of_sync[] = {F(sync, family), F(sync, round), F(sync, step_index)};
-static const struct field of_delivered[] = {F(delivered, ticket)};
+static const struct field of_delivered[] = {F(delivered, ticket), F(delivered, is_lost),
+                                            F(delivered, with)};
 static const struct field of_carry[] = {F(carry, ticket), F(carry, family), F(carry, index),
                                         F(carry, offset), PAYLOAD(carry, TD_LONG_RIDE_BYTES_MAX)};
 static const struct field of_resume[] = {F(resume, packets_received),

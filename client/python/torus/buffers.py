@@ -229,7 +229,8 @@ def _integers(values: Any, name: str, size: int, what: str) -> List[int]:
 def parts(spec: Any, what: str, writable: bool, size: int, placed: bool = False) -> Parts:
     """Returns the buffer of [array, counts], [array, counts, places] or [array, (counts, places)],
     each with or without a type, with `size` parts that lie inside of the array; parts that are
-    written must not overlap. One count stands for all; without counts the parts are equal.
+    written must not overlap. One count stands for all; without counts the elements are divided
+    as equally as they can be, with the longer parts first, as in mpi4py.
     `placed`: parts without places are contiguous, also where the library ignores some of them."""
     array, rest = _described(spec, what)
     if len(rest) == 1 and isinstance(rest[0], (tuple, list)) and len(rest[0]) == 2 and not (
@@ -248,13 +249,19 @@ def parts(spec: Any, what: str, writable: bool, size: int, placed: bool = False)
                  ffi.NULL if places is None and not placed else ffi.new("ptrdiff_t []", at or [0]))
 
 
+def equal_counts(buffer: Buffer, size: int, what: str) -> List[int]:
+    """Returns the counts of equal parts, or raises ValueError."""
+    each, left = divmod(buffer.count, max(size, 1))
+    if left or (size == 0 and buffer.count):
+        raise ValueError(f"{what}: {buffer.count} elements are not {size} equal parts: pass "
+                         "their counts")
+    return [each] * size
+
+
 def _counts(values: Optional[Any], buffer: Buffer, size: int, what: str) -> List[int]:
     if values is None:
         each, left = divmod(buffer.count, max(size, 1))
-        if left or (size == 0 and buffer.count):
-            raise ValueError(f"{what}: {buffer.count} elements are not {size} equal parts: pass "
-                             "their counts")
-        return [each] * size
+        return [each + (i < left) for i in range(size)]
     if isinstance(values, (int, np.integer)):
         values = [values] * size
     return _integers(values, "counts", size, what)

@@ -101,6 +101,8 @@ def reduce_scatter(group: Any, send: Any, recv: Any, counts: Any, op: Any) -> Ca
     d = destination(recv)
     s = None if in_place(send) else source(send)
     have = d if s is None else s
+    if counts is None:
+        counts = buffers.equal_counts(have, group.size, "recvcounts")
     parts = buffers.parts([have.elements, counts], "recvcounts", s is None, group.size)
     total = sum(parts.counts)
     same_count(have.count, total, "recvbuf" if s is None else "sendbuf", "the sum of recvcounts")

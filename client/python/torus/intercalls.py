@@ -274,6 +274,8 @@ def reduce_scatter(pair: Any, send: Any, recv: Any, counts: Any, op: Any) -> Cal
     """Reduce_scatter. A rank does not know the counts of the other group: it sends its whole buffer
     to each of its ranks."""
     s, d = _both(send, recv)
+    if counts is None:
+        counts = buffers.equal_counts(s, pair.size, "recvcounts")
     parts = buffers.parts([s.elements, counts], "recvcounts", False, pair.size)
     same_count(s.count, sum(parts.counts), "sendbuf", "the sum of recvcounts")
     at, own = sum(parts.counts[0:pair.rank]), parts.counts[pair.rank]

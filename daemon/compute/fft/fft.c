@@ -322,12 +322,21 @@ void td_fft_release(struct td_fft_plan *p)
     pthread_mutex_unlock(&lock);
 }
 
+/* has_half returns true if half of all entries are in use by a user. */
+static bool has_half(uint64_t uid)
+{
+    unsigned used = 0;
+    for (unsigned i = 0; i < entries; i++)
+        used += cache[i].uid == uid && in_use(&cache[i]);
+    return used >= TD_FFT_RECORDS_MAX / 2;
+}
+
 /* store puts a plan into the cache, in place of an older one; false if all entries are in use, or
- * the plans in use take all bytes and some of them are the user's. */
+ * half of them by the user, or the plans in use take all bytes and some of them are the user's. */
 static bool store(struct td_fft_plan *p, uint64_t uid)
 {
     pthread_mutex_lock(&lock);
-    struct entry *e = obtain(&p->shape);
+    struct entry *e = has_half(uid) ? NULL : obtain(&p->shape);
     if (e) {
         put(e, p);
         e->uid = uid;
@@ -362,6 +371,27 @@ bool td_fft_is_planned(const struct td_shape *shape)
     return !needs_plan(shape, &effort);
 }
 
+/* large_factor returns what is left of a length without the factors for which FFTW has code. */
+static uint64_t large_factor(uint64_t length)
+{
+    static const unsigned small[] = {2, 3, 5, 7, 11, 13};
+    for (unsigned i = 0; i < sizeof small / sizeof *small; i++)
+        while (length > 1 && length % small[i] == 0)
+            length /= small[i];
+    return length > 1 ? length : 0;
+}
+
+uint64_t td_fft_expected_bytes(const struct td_shape *s)
+{
+    enum { EACH = 20, COMPLEX_FACTOR = 120, REAL_FACTOR = 64 }; /* in double precision, measured */
+    uint64_t points = (uint64_t)s->length;
+    uint64_t whole = s->kind == TD_TRANSFORM_REDFT00   ? 2 * (points - (points > 0))
+                     : s->kind == TD_TRANSFORM_RODFT00 ? 2 * (points + 1)
+                                                       : points; /* of the Fourier transform */
+    uint64_t factor = s->kind == TD_TRANSFORM_C2C ? COMPLEX_FACTOR : REAL_FACTOR;
+    return (EACH * points + factor * large_factor(whole)) / (td_shape_is_double(s) ? 1 : 2);
+}
+
 static bool make(const struct td_shape *shape, uint64_t uid, enum td_fft_effort effort)
 {
     struct td_fft_plan *p = calloc(1, sizeof *p);
@@ -383,9 +413,15 @@ static bool make(const struct td_shape *shape, uint64_t uid, enum td_fft_effort 
 
 td_err td_fft_make_plan(const struct td_shape *shape, uint64_t uid)
 {
+    return td_fft_make_plan_within(shape, uid, UINT64_MAX);
+}
+
+td_err td_fft_make_plan_within(const struct td_shape *shape, uint64_t uid, uint64_t bytes)
+{
     enum td_fft_effort effort = TD_FFT_ESTIMATE;
     planner_enter();
-    bool good = !needs_plan(shape, &effort) || make(shape, uid, effort);
+    bool good = !needs_plan(shape, &effort) ||
+                (td_fft_expected_bytes(shape) <= bytes && make(shape, uid, effort));
     destroy_unneeded();
     planner_leave();
     return good ? TD_OK : TD_ERR_NO_MEMORY;

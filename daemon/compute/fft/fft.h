@@ -8,8 +8,8 @@
  * and stores the result.
  *
  * FFTW's planner is one for the process, and has a lock that nothing else shares. These functions
- * call it: td_fft_make_plan, td_fft_sweep, td_fft_prepare, td_fft_run, td_fft_import, td_fft_export
- * and td_fft_fini. A daemon calls them on its planning thread (io/plans/planner.h);
+ * call it: td_fft_make_plan and _within, td_fft_sweep, td_fft_prepare, td_fft_run, td_fft_import,
+ * td_fft_export and td_fft_fini. A daemon calls them on its planning thread (io/plans/planner.h);
  * td_fft_plan_elsewhere makes a call on its loop abort.
  *
  * The number of records and the bytes of plans are bounded. A plan counts to the user that used it
@@ -62,10 +62,17 @@ void td_fft_release(struct td_fft_plan *plan);
 /* td_fft_is_planned returns true if the shape has a plan, and td_fft_make_plan would make no other.
  * It counts no use. */
 bool td_fft_is_planned(const struct td_shape *shape);
+/* td_fft_expected_bytes returns how many bytes FFTW may take for the plan of a shape and one
+ * execution of it, at most. For a prime factor p above 13 of a complex transform it multiplies
+ * transforms of up to 4p points: it keeps one of them, and each execution takes another one. */
+uint64_t td_fft_expected_bytes(const struct td_shape *shape);
 /* td_fft_make_plan plans a shape that has no plan, or whose plan is improvable. It returns
- * TD_ERR_NO_MEMORY if FFTW returns no plan, all TD_FFT_RECORDS_MAX records are in use, or the plans
- * in use have all bytes and some of them are the user's. */
+ * TD_ERR_NO_MEMORY if FFTW returns no plan, all TD_FFT_RECORDS_MAX records are in use, or half of
+ * them by the user, or the plans in use have all bytes and some of them are the user's. */
 td_err td_fft_make_plan(const struct td_shape *shape, uint64_t uid);
+/* td_fft_make_plan_within also returns TD_ERR_NO_MEMORY if a plan that has to be made may take more
+ * than so many bytes. */
+td_err td_fft_make_plan_within(const struct td_shape *shape, uint64_t uid, uint64_t bytes);
 /* td_fft_set_limit sets the bytes of plans. td_fft_bytes returns those of a user, or of all
  * (UINT64_MAX). */
 void td_fft_set_limit(uint64_t bytes);

@@ -50,6 +50,8 @@ struct td_client {
                           Calls in a segment are not known here */
     struct td_client_stop stop;
     struct td_client *next_leaving; /* in the list `leaving` */
+    /* It has lost its seats in the groups whose numbers are above left_from, up to left_to. */
+    uint32_t left_from, left_to;
 };
 
 struct td_clients {

@@ -149,6 +149,44 @@ static void describe_end(struct td_core *core, const struct td_communicator *c,
              td_core_node_name(core, core->node));
 }
 
+/* ---- the lists ---- */
+
+static struct td_communicator **of_instance(const struct td_core *core, uint64_t instance)
+{
+    return &core->groups->by_instance[instance % TD_COMMUNICATOR_LISTS];
+}
+
+static struct td_communicator **of_number(const struct td_core *core, uint32_t number)
+{
+    return &core->groups->by_number[number % TD_COMMUNICATOR_LISTS];
+}
+
+static void enlist(struct td_core *core, struct td_communicator *c)
+{
+    struct td_communicator **same = of_instance(core, c->instance),
+                           **numbered = of_number(core, c->number);
+    c->next = core->communicators;
+    core->communicators = c;
+    c->same_instance = *same;
+    *same = c;
+    c->same_number = *numbered;
+    *numbered = c;
+}
+
+static void delist(struct td_core *core, const struct td_communicator *c)
+{
+    struct td_communicator **at = &core->communicators;
+    while (*at != c)
+        at = &(*at)->next;
+    *at = c->next;
+    for (at = of_instance(core, c->instance); *at != c;)
+        at = &(*at)->same_instance;
+    *at = c->same_instance;
+    for (at = of_number(core, c->number); *at != c;)
+        at = &(*at)->same_number;
+    *at = c->same_number;
+}
+
 /* note_job notes that this node has, or drops, the first group of a job. */
 static void note_job(struct td_core *core, const struct td_communicator *c, enum td_note_kind kind)
 {
@@ -217,8 +255,7 @@ struct td_communicator *td_communicator_create(struct td_core *core, uint64_t in
     c->minor = parent ? parent->minor : 0;
     c->epoch = parent ? parent->epoch : 0;
     td_account_add(core, c->account, TD_HOLD_GROUPS, 1);
-    c->next = core->communicators;
-    core->communicators = c;
+    enlist(core, c);
     if (parent)
         c->world = parent->world;
     td_waits_open(core, c);
@@ -279,15 +316,12 @@ static void note_over(struct td_core *core, const struct td_communicator *c)
 
 static void destroy(struct td_core *core, struct td_communicator *c)
 {
-    struct td_communicator **link = &core->communicators;
-    while (*link != c)
-        link = &(*link)->next;
-    *link = c->next;
+    delist(core, c);
     core->ends++;
     note_over(core, c);
     note_job(core, c, TD_NOTE_JOB_ENDED);
     if (c->index == 0)
-        td_departure_end_job(core, c->instance);
+        td_departure_end_job(core, c);
     td_waits_close(core, c);
     for (uint32_t s = 0; s < c->group.slots; s++)
         if (s != c->slot)
@@ -309,9 +343,9 @@ static void destroy(struct td_core *core, struct td_communicator *c)
 struct td_communicator *td_communicator_find(struct td_core *core, uint64_t instance,
                                              uint32_t index)
 {
-    struct td_communicator *c = core->communicators;
+    struct td_communicator *c = *of_instance(core, instance);
     while (c && (c->instance != instance || c->index != index))
-        c = c->next;
+        c = c->same_instance;
     return c;
 }
 
@@ -324,12 +358,41 @@ bool td_communicator_all_lost(const struct td_communicator *c, uint32_t node)
     return td_bit(c->lost_slot, slot) || i == td_group_slot_ranks(&c->group, slot);
 }
 
+bool td_communicator_has_left(const struct td_communicator *c, uint32_t slot)
+{
+    return !td_bit(c->lost_slot, slot) && td_communicator_all_lost(c, c->group.node[slot]);
+}
+
+uint32_t td_communicator_hearer(const struct td_communicator *c, uint32_t slot)
+{
+    uint32_t above = c->tree.parent[slot];
+    while (above != c->tree.root && td_communicator_has_left(c, above))
+        above = c->tree.parent[above];
+    return above;
+}
+
+bool td_communicator_tells(const struct td_communicator *c, uint32_t slot)
+{
+    return slot != c->tree.root && td_communicator_hearer(c, slot) == c->slot;
+}
+
+bool td_communicator_is_below(const struct td_communicator *c, uint32_t node)
+{
+    uint32_t slot = c->slot;
+    while (slot != c->tree.root) {
+        slot = c->tree.parent[slot];
+        if (c->group.node[slot] == node)
+            return true;
+    }
+    return false;
+}
+
 struct td_seat *td_communicator_seat(struct td_core *core, const struct td_client *client,
                                      uint32_t number, struct td_communicator **communicator)
 {
-    struct td_communicator *c = core->communicators;
+    struct td_communicator *c = *of_number(core, number);
     while (c && c->number != number)
-        c = c->next;
+        c = c->same_number;
     *communicator = c;
     for (uint32_t i = 0; c && i < c->ranks; i++)
         if (c->seat[i].client == client)
@@ -453,22 +516,27 @@ void td_communicator_hold(struct td_plan *plan, uint32_t local)
     plan->holders++;
 }
 
-/* release_plan ends a local rank's hold on a plan; the last one frees the plan. It returns false if
- * the rank does not hold the plan. */
-static bool release_plan(struct td_core *core, struct td_communicator *c, struct td_plan *plan,
-                         uint32_t local)
+/* release_plan ends a local rank's hold on the plan at *link; the last one takes it off the list
+ * and frees it. It returns false if the rank does not hold the plan. */
+static bool release_plan(struct td_core *core, struct td_plan **link, uint32_t local)
 {
+    struct td_plan *plan = *link;
     if (!(plan->held[local / 8] >> local % 8 & 1))
         return false;
     plan->held[local / 8] = (uint8_t)(plan->held[local / 8] & ~(1u << local % 8));
     if (--plan->holders > 0)
         return true;
-    struct td_plan **link = &c->plans;
-    while (*link != plan)
-        link = &(*link)->next;
     *link = plan->next;
     td_plan_free(plan, core->arena);
     return true;
+}
+
+static struct td_plan **place_of_plan(struct td_communicator *c, uint64_t number)
+{
+    struct td_plan **link = &c->plans;
+    while (*link && (*link)->number != number)
+        link = &(*link)->next;
+    return link;
 }
 
 void td_communicator_unplan(struct td_core *core, struct td_client *client,
@@ -476,8 +544,8 @@ void td_communicator_unplan(struct td_core *core, struct td_client *client,
 {
     struct td_communicator *c = NULL;
     struct td_seat *seat = td_communicator_seat(core, client, q->u.unplan.group, &c);
-    struct td_plan *plan = seat ? td_communicator_plan(c, q->u.unplan.plan) : NULL;
-    if (!plan || !release_plan(core, c, plan, (uint32_t)(seat - c->seat))) {
+    struct td_plan **link = seat ? place_of_plan(c, q->u.unplan.plan) : NULL;
+    if (!link || !*link || !release_plan(core, link, (uint32_t)(seat - c->seat))) {
         if (q->id)
             td_reply_error(core, client->id, q->id, TD_ERR_INVALID,
                            "the plan belongs to another group, or was freed");
@@ -584,9 +652,10 @@ void td_communicator_seat_lost(struct td_core *core, struct td_communicator *c,
         seat->client->groups--;
     seat->client = NULL;
     td_core_notices.seat_lost(core, c, local);
-    for (struct td_plan *plan = c->plans, *next = NULL; plan; plan = next) {
-        next = plan->next;
-        (void)release_plan(core, c, plan, local);
+    for (struct td_plan **link = &c->plans, *plan; (plan = *link);) {
+        (void)release_plan(core, link, local);
+        if (*link == plan)
+            link = &plan->next;
     }
     if (c->index == 0)
         td_succession_rank_left(core, c->instance, seat->rank);
@@ -625,14 +694,23 @@ void td_communicator_peer_region(struct td_core *core, struct td_client *client,
     td_reply_new(core, client->id, q->id, TD_REPLY_PEER_REGION)->u.peer_region.handle = handle;
 }
 
+/* has_left returns true if a client that is gone has lost its seat of a group before. */
+static bool has_left(const struct td_client *client, const struct td_communicator *c)
+{
+    return c->number > client->left_from && c->number <= client->left_to;
+}
+
 bool td_communicator_client_gone(struct td_core *core, struct td_client *client)
 {
-    for (struct td_communicator *c = core->communicators; c; c = c->next)
-        for (uint32_t i = 0; i < c->ranks; i++) {
+    for (struct td_communicator *c = core->communicators; c && client->groups > 0; c = c->next)
+        for (uint32_t i = 0; !has_left(client, c) && i < c->ranks; i++) {
             if (c->seat[i].client != client)
                 continue;
-            if (!td_core_room(core))
+            if (!td_core_room(core)) {
+                client->left_to = core->groups->numbers;
+                client->left_from = c->number;
                 return false;
+            }
             td_communicator_seat_lost(core, c, &c->seat[i], true);
         }
     return true;

@@ -43,6 +43,7 @@ enum {
     TD_GROUP_MADE = 1,
     TD_GONE_MAX = 256,
     TD_DEPARTURE_LISTS = 1024,
+    TD_COMMUNICATOR_LISTS = 1024,
     TD_STALLS_MAX = 2 * TD_GROUP_OPERATIONS_MAX
 };
 
@@ -78,13 +79,18 @@ struct td_groups {
     uint32_t next_gone;
     struct td_gone gone[TD_GONE_MAX];                   /* a ring */
     struct td_departure *departure[TD_DEPARTURE_LISTS]; /* by a hash of the group (departure.h) */
+    struct td_communicator *by_instance[TD_COMMUNICATOR_LISTS];
+    struct td_communicator *by_number[TD_COMMUNICATOR_LISTS];
+    struct td_departure *ending; /* a ring: departures of jobs whose records are freed */
+    struct td_task end;          /* ends them */
 };
 
 struct td_communicator {
     struct td_task task;
     enum td_communicator_state state;
     struct td_communicator *next;
-    uint32_t number;   /* names the group to local clients */
+    struct td_communicator *same_instance, *same_number; /* of the lists of td_groups */
+    uint32_t number;                                     /* names the group to local clients */
     uint64_t instance; /* names the group to other nodes, with the index */
     uint32_t index;    /* 0: the world of a job; TD_GROUP_MADE: a subgroup */
     uint64_t world;    /* instance of the job's world */
@@ -115,10 +121,13 @@ struct td_communicator {
     uint64_t *rank_token;
     uint32_t members_sent, members_from;
 
-    struct td_departure *departure; /* of a subgroup: memory for the time after it (departure.h) */
-    bool made_late;                 /* operations had ended before the group was here (endings.h) */
-    bool has_segment;               /* local ranks may have a segment, which is not closed */
-    uint64_t first_sequence;        /* of the oldest operation that may be on record */
+    /* of a subgroup: memory for the time after it; of a job: a ring, its departures (departure.h)
+     */
+    struct td_departure *departure;
+    bool made_late;          /* operations had ended before the group was here (endings.h) */
+    bool listed;             /* by the registry: for a page of jobs (inspect.c) */
+    bool has_segment;        /* local ranks may have a segment, which is not closed */
+    uint64_t first_sequence; /* of the oldest operation that may be on record */
     struct td_operation *operation[TD_GROUP_OPERATIONS_MAX];
     uint32_t recorded;                              /* how many of them are not NULL */
     bool retired[TD_GROUP_OPERATIONS_MAX];          /* operations of the window that are over */
@@ -158,10 +167,10 @@ struct td_communicator {
     uint32_t lost;
     uint64_t lost_silent_ns; /* how long that node, or one in `silent`, had not been heard before */
     bool lost_proven, lost_of_job;
-    /* the notice of the loss, still to be sent down, up, and (slots from notified on) to all nodes
-     * of the group. notice_from: the tree neighbour that sent it */
+    /* the notice of the loss, still to be sent down (slots from notified_down on), up, and (from
+     * notified on) to all nodes of the group. notice_from: the tree neighbour that sent it */
     bool notice_down, notice_up, notice_all;
-    uint32_t notice_from, notified;
+    uint32_t notice_from, notified, notified_down;
     td_time resume_at; /* when the task goes on, if a link was full, or the root has not answered
                         * the loss; else TD_TIME_NEVER */
 };
@@ -183,6 +192,16 @@ struct td_seat *td_communicator_seat(struct td_core *core, const struct td_clien
 /* td_communicator_all_lost returns true if a node, or all ranks of the group there, are lost to the
  * group. */
 bool td_communicator_all_lost(const struct td_communicator *c, uint32_t node);
+/* td_communicator_has_left returns true if a node has no rank of a group any more: it may have
+ * forgotten the group, and passes nothing on. */
+bool td_communicator_has_left(const struct td_communicator *c, uint32_t slot);
+/* td_communicator_hearer returns the slot that hears what a slot tells its parent: the root, or the
+ * nearest one on the way there that has ranks of the group. */
+uint32_t td_communicator_hearer(const struct td_communicator *c, uint32_t slot);
+/* td_communicator_tells returns true if a slot hears from this node what goes down the tree. */
+bool td_communicator_tells(const struct td_communicator *c, uint32_t slot);
+/* td_communicator_is_below returns true if a node is on the way from this one to the root. */
+bool td_communicator_is_below(const struct td_communicator *c, uint32_t node);
 /* td_communicator_broken returns true if no operation of the group can be released any more. */
 static inline bool td_communicator_broken(const struct td_communicator *c)
 {

@@ -39,6 +39,13 @@ static struct loss losing(const struct td_communicator *c)
 static void rank_lost(struct td_core *core, struct td_communicator *c,
                       enum td_communicator_event event, const struct loss *loss);
 
+/* tell_down has the notice sent down the tree, from its beginning: it may have changed. */
+static void tell_down(struct td_communicator *c)
+{
+    c->notice_down = true;
+    c->notified_down = 0;
+}
+
 /* break_up ends the operations of a group that has lost a rank or a node. */
 static void break_up(struct td_core *core, struct td_communicator *c,
                      enum td_communicator_event event, td_err error, const char *text)
@@ -165,7 +172,7 @@ static void rank_lost(struct td_core *core, struct td_communicator *c,
     if (!news)
         return;
     c->lost_of_job = loss.of_job;
-    c->notice_down = true;
+    tell_down(c);
     if (loss.spreads)
         spread(core, c, &loss);
 }
@@ -217,7 +224,9 @@ static void node_lost(struct td_core *core, struct td_communicator *c, uint32_t 
     c->error = TD_ERR_NODE_FAILED;
     snprintf(c->text, sizeof c->text, "%s", text);
     c->notice_from = from;
-    c->notice_down = c->notice_up = true;
+    tell_down(c);
+    c->notice_up = true;
+    c->notice_all |= from == UINT32_MAX && td_communicator_has_left(c, c->tree.root);
 }
 
 /* was_paused returns true if this daemon did not run for so long that others may have given it up,
@@ -324,7 +333,8 @@ static void leave_out(struct td_core *core, struct td_communicator *c)
     c->lost = core->node;
     c->lost_proven = true;
     c->notice_from = UINT32_MAX;
-    c->notice_down = c->notice_up = true; /* its neighbours in the tree may hear it all the time */
+    tell_down(c); /* its neighbours in the tree may hear it all the time */
+    c->notice_up = true;
     snprintf(c->text, sizeof c->text, "%s", text);
 }
 
@@ -415,7 +425,8 @@ static void handle_rank_lost(struct td_core *core, struct td_communicator *c, ui
     if (listed) {
         c->good_first = lost->good_first;
         memcpy(c->good, lost->good.bits, sizeof c->good);
-        c->notice_down = c->notice_down || c->state == TD_COMMUNICATOR_LOST_RANK;
+        if (c->state == TD_COMMUNICATOR_LOST_RANK)
+            tell_down(c);
     }
     if (td_communicator_broken(c) && !listed) { /* its operations have appealed before */
         if (lost->error == TD_ERR_RANK_FAILED)
@@ -477,17 +488,19 @@ static void inherit_node(struct td_core *core, struct td_communicator *c,
         td_communicator_lose_node(core, c, node, true, "it was lost before the group was made");
 }
 
-/* inherit_rank tells the root of a new group that the job has lost a rank of it. */
+/* inherit_rank notes that the job has lost a rank of a new group, and tells the root. It hears of
+ * one: a job may have lost thousands. */
 static void inherit_rank(struct td_core *core, struct td_communicator *c,
                          const struct td_communicator *world, uint32_t rank)
 {
+    td_core_notices.rank_lost(core, c, rank);
+    if (td_communicator_broken(c) || c->gone_due)
+        return;
     bool known = world->state == TD_COMMUNICATOR_LOST_RANK && world->lost == c->member[rank];
     const char *text =
         known ? td_core_format(core, "%s", world->text)
               : td_core_format(core, "rank %u of job %s is lost", c->member[rank], c->name);
-    td_core_notices.rank_lost(core, c, rank);
-    if (!td_communicator_broken(c))
-        tell_root(core, c, &(struct loss){rank, TD_ERR_RANK_FAILED, true, false, text});
+    tell_root(core, c, &(struct loss){rank, TD_ERR_RANK_FAILED, true, false, text});
 }
 
 void td_communicator_inherit(struct td_core *core, struct td_communicator *c,
@@ -636,14 +649,20 @@ bool td_communicator_send_notices(struct td_core *core, struct td_communicator *
         if (c->notified != c->slot && c->group.node[c->notified] != c->lost)
             td_session_send(core, c->group.node[c->notified], &m);
     }
+    for (; c->notice_down && c->notified_down < c->group.slots; c->notified_down++) {
+        uint32_t s = c->notified_down, to = c->group.node[s];
+        if (!td_core_room(core))
+            return false;
+        bool child = s != c->tree.root && c->tree.parent[s] == c->slot;
+        if (node ? td_communicator_tells(c, s) && to != c->notice_from : child)
+            td_session_send(core, to, &m);
+    }
     if (!td_core_room(core))
         return false;
-    for (uint32_t i = 0; c->notice_down && i < c->children; i++)
-        if (c->child[i] != c->notice_from || !node)
-            td_session_send(core, c->child[i], &m);
     c->notice_down = false;
-    if (c->notice_up && c->has_parent && c->parent != c->notice_from)
-        td_session_send(core, c->parent, &m);
+    uint32_t above = c->group.node[td_communicator_hearer(c, c->slot)];
+    if (c->notice_up && c->has_parent && above != c->notice_from)
+        td_session_send(core, above, &m);
     c->notice_up = false;
     return true;
 }

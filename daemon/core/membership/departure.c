@@ -5,22 +5,17 @@
 
 #include "core/net/session.h"
 
-static struct td_departure **place_of(const struct td_core *core, uint64_t instance)
+static struct td_departure **list_of(const struct td_core *core, uint64_t instance)
 {
     return &core->groups->departure[instance % TD_DEPARTURE_LISTS];
 }
 
-static struct td_departure **find(const struct td_core *core, uint64_t instance)
+struct td_departure *td_departure_find(struct td_core *core, uint64_t instance)
 {
-    struct td_departure **at = place_of(core, instance);
-    while (*at && (*at)->instance != instance)
-        at = &(*at)->next;
-    return at;
-}
-
-const struct td_departure *td_departure_find(const struct td_core *core, uint64_t instance)
-{
-    return *find(core, instance);
+    struct td_departure *d = *list_of(core, instance);
+    while (d && d->instance != instance)
+        d = d->next;
+    return d && td_communicator_find(core, d->world, 0) ? d : NULL;
 }
 
 struct td_message td_departure_word(struct td_core *core, uint64_t instance, const char *why)
@@ -36,14 +31,33 @@ struct td_message td_departure_word(struct td_core *core, uint64_t instance, con
                                                      td_core_node_name(core, core->node))}};
 }
 
-static void end(struct td_core *core, struct td_departure **at)
+/* end ends a departure of the ring at *ring. */
+static void end(struct td_core *core, struct td_departure **ring, struct td_departure *d)
 {
-    struct td_departure *d = *at;
     struct td_account *account = d->account;
-    *at = d->next;
+    *d->link = d->next;
+    if (d->next)
+        d->next->link = d->link;
+    d->older->newer = d->newer;
+    d->newer->older = d->older;
+    if (*ring == d)
+        *ring = d->older == d ? NULL : d->older;
     td_core_free(core, d->text);
     td_core_free(core, d);
     td_account_close(core, account);
+}
+
+/* join makes one ring of two. */
+static void join(struct td_departure **ring, struct td_departure *other)
+{
+    struct td_departure *newest = *ring, *oldest = newest ? newest->newer : NULL;
+    *ring = other;
+    if (!newest)
+        return;
+    newest->newer = other->newer;
+    other->newer->older = newest;
+    other->newer = oldest;
+    oldest->older = other;
 }
 
 /* why_left returns why a group without local ranks is over here. */
@@ -65,15 +79,20 @@ static void keep(struct td_core *core, struct td_communicator *c, const uint32_t
     for (uint32_t i = 0; i < nodes; i++)
         if (!td_communicator_all_lost(c, node[i]))
             d->node[d->neighbours++] = node[i];
-    if (d->neighbours == 0 || !td_communicator_find(core, c->world, 0)) {
+    struct td_communicator *job = td_communicator_find(core, c->world, 0);
+    if (d->neighbours == 0 || !job) {
         td_core_free(core, d);
         return;
     }
     d->account = td_account_open(core, c->uid); /* the group has it open */
     d->text = why ? td_core_copy_text(d->account->lasting, why) : NULL;
-    struct td_departure **first = place_of(core, c->instance);
-    d->next = *first;
-    *first = d;
+    d->link = list_of(core, c->instance);
+    d->next = *d->link;
+    if (d->next)
+        d->next->link = &d->next;
+    *d->link = d;
+    d->older = d->newer = d;
+    join(&job->departure, d);
 }
 
 bool td_departure_begin(struct td_core *core, struct td_communicator *c)
@@ -97,7 +116,7 @@ bool td_departure_begin(struct td_core *core, struct td_communicator *c)
 
 void td_departure_hear(struct td_core *core, uint32_t from, const struct td_message *m)
 {
-    struct td_departure **at = find(core, m->instance), *d = *at;
+    struct td_departure *d = td_departure_find(core, m->instance);
     uint32_t i = 0;
     while (d && i < d->neighbours && d->node[i] != from)
         i++;
@@ -109,15 +128,31 @@ void td_departure_hear(struct td_core *core, uint32_t from, const struct td_mess
         td_departure_word(core, m->instance, d->text ? td_core_format(core, "%s", d->text) : NULL);
     td_session_send(core, from, &word);
     if (d->neighbours == 0)
-        end(core, at);
+        end(core, &td_communicator_find(core, d->world, 0)->departure, d);
 }
 
-void td_departure_end_job(struct td_core *core, uint64_t world)
+/* advance ends departures of jobs that are over. */
+static bool advance(struct td_core *core, struct td_task *task)
 {
-    for (uint32_t i = 0; i < TD_DEPARTURE_LISTS; i++)
-        for (struct td_departure **at = &core->groups->departure[i]; *at;)
-            if ((*at)->world == world)
-                end(core, at);
-            else
-                at = &(*at)->next;
+    enum { AT_ONCE = 32 }; /* TD_ENDS_MAX times as many are no more than the arena settles */
+    struct td_departure **ending = &core->groups->ending;
+    (void)task;
+    while (*ending) {
+        if (!td_core_room(core))
+            return false;
+        for (int i = 0; i < AT_ONCE && *ending; i++)
+            end(core, ending, *ending);
+        core->ends++;
+    }
+    return true;
+}
+
+void td_departure_end_job(struct td_core *core, struct td_communicator *job)
+{
+    if (!job->departure)
+        return;
+    join(&core->groups->ending, job->departure);
+    job->departure = NULL;
+    core->groups->end.advance = advance;
+    td_core_queue(core, &core->groups->end);
 }

@@ -9,7 +9,8 @@
  * departure. No list of groups is bounded, and nothing is forgotten while it is needed.
  *
  * Facts of the job do the rest: a job that this node does not know is over here, so the departures
- * of a job end with its record.
+ * of a job end with its record: from then on td_departure_find does not find them. A job may have
+ * hundreds of thousands, so a task frees them in the next steps.
  * Owns: the departures, whose memory is reserved with the groups. Pure: no I/O, clock, or globals.
  */
 #ifndef TD_CORE_MEMBERSHIP_DEPARTURE_H
@@ -19,8 +20,9 @@
 
 /* struct td_departure. Invariant: some neighbours have not left. */
 struct td_departure {
-    struct td_departure *next; /* with the same hash */
-    uint64_t instance;         /* of the group */
+    struct td_departure *next, **link;  /* with the same hash; link: that to this one */
+    struct td_departure *older, *newer; /* the ring of the same job, or of `ending` */
+    uint64_t instance;                  /* of the group */
     uint64_t world;
     uint32_t neighbours; /* that have not left */
     uint32_t node[TD_TREE_CHILDREN_MAX + 1];
@@ -31,13 +33,14 @@ struct td_departure {
 /* td_departure_begin tells the tree neighbours of a group that this node has left it, before the
  * group's record is freed. It returns false if the links or the step have no room. */
 bool td_departure_begin(struct td_core *core, struct td_communicator *c);
-/* td_departure_find returns the departure from a group, or NULL. */
-const struct td_departure *td_departure_find(const struct td_core *core, uint64_t instance);
+/* td_departure_find returns the departure from a group of a job whose record is here, or NULL. */
+struct td_departure *td_departure_find(struct td_core *core, uint64_t instance);
 /* td_departure_hear handles a neighbour's word that it has left a group whose record is not here.
  */
 void td_departure_hear(struct td_core *core, uint32_t from, const struct td_message *message);
-/* td_departure_end_job ends the departures from all groups of a job. */
-void td_departure_end_job(struct td_core *core, uint64_t world);
+/* td_departure_end_job ends the departures from all groups of a job, whose record is no longer on
+ * the list. */
+void td_departure_end_job(struct td_core *core, struct td_communicator *job);
 /* td_departure_is_word returns true if a message is a node's word that it has left a group. */
 static inline bool td_departure_is_word(const struct td_message *m)
 {

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/net/fabric.h"
 #include "core/net/link.h"
 #include "core/net/session.h"
 
@@ -174,11 +175,21 @@ static void end(struct td_core *core)
     e->until = TD_TIME_NEVER;
 }
 
+/* exclude tells the fabric of the nodes that are excluded anew. */
+static void exclude(struct td_core *core, uint64_t known_before)
+{
+    const struct td_exclusions *x = &core->epochs->exclusions;
+    for (uint32_t i = 0; i < x->count; i++)
+        if (x->of[i].ballot > known_before && x->of[i].node != core->node)
+            core->fabric->exclude(core, x->of[i].node);
+}
+
 /* learn takes an epoch. What this node still wants is asked for again by whoever needs it. */
 static void learn(struct td_core *core, uint64_t epoch, const struct td_exclusions *exclusions)
 {
     struct td_epochs *e = core->epochs;
     bool confirming = e->confirming;
+    uint64_t before = e->known;
     see(e, epoch);
     if (epoch <= e->known)
         return;
@@ -195,6 +206,7 @@ static void learn(struct td_core *core, uint64_t epoch, const struct td_exclusio
     td_core_queue(core, &e->task);
     if (e->state != TD_EPOCH_RESTING)
         end(core);
+    exclude(core, before);
     td_core_notices.epoch(core);
     if (confirming)
         td_epoch_confirm(core);

@@ -15,7 +15,7 @@
 #include "core/net/session.h"
 #include "succession.h"
 
-enum { GRACE_NS = 2000000000 };
+enum { GRACE_NS = 2000000000, ROOM_NS = 1000000 };
 
 static bool refuse(struct td_core *core, struct td_task *task);
 
@@ -31,8 +31,11 @@ void td_job_init(struct td_core *core)
     joins->terms.list[TD_TERMS_METHODS] = core->options.methods;
 }
 
+/* send_unjoin withdraws a join, unless JOIN was never sent. */
 static void send_unjoin(struct td_core *core, const struct td_join *j)
 {
+    if (!j->again_at)
+        return;
     struct td_message m = {.kind = TD_MESSAGE_UNJOIN, .u.unjoin.token = j->token};
     td_session_send(core, j->registry, &m);
 }
@@ -46,9 +49,14 @@ static int64_t left_ns(const struct td_core *core, const struct td_join *j)
     return until > core->now ? (int64_t)(until - core->now) : 0;
 }
 
-/* ask sends the JOIN. On the registry's node the answer comes at once, and may free the join. */
+/* ask sends the JOIN, or does so later if the link has no room. On the registry's node the answer
+ * comes at once, and may free the join. */
 static void ask(struct td_core *core, struct td_join *j, bool is_reminder)
 {
+    if (j->registry != core->node && !td_session_has_room(core, j->registry)) {
+        td_core_alarm(core, core->now + ROOM_NS);
+        return;
+    }
     struct td_message m = {.kind = TD_MESSAGE_JOIN,
                            .u.join = {.token = j->token,
                                       .uid = j->uid,
@@ -80,12 +88,47 @@ static void note_grant(struct td_core *core, uint64_t instance)
         joins->grant[joins->grants++ % TD_GRANTS_MAX] = instance;
 }
 
+/* ---- the lists ---- */
+
+static struct td_join **of_token(const struct td_core *core, uint64_t token)
+{
+    return &core->joins->by_token[token % TD_JOIN_LISTS];
+}
+
+static void enlist(struct td_core *core, struct td_join *j)
+{
+    struct td_joins *joins = core->joins;
+    struct td_join **same = of_token(core, j->token);
+    j->next = joins->first;
+    if (j->next)
+        j->next->before = j;
+    joins->first = j;
+    j->same_list = *same;
+    *same = j;
+}
+
+static void delist(struct td_core *core, const struct td_join *j)
+{
+    if (j->next)
+        j->next->before = j->before;
+    *(j->before ? &j->before->next : &core->joins->first) = j->next;
+    struct td_join **at = of_token(core, j->token);
+    while (*at != j)
+        at = &(*at)->same_list;
+    *at = j->same_list;
+}
+
+static struct td_join *find_join(const struct td_core *core, uint64_t token)
+{
+    struct td_join *j = *of_token(core, token);
+    while (j && j->token != token)
+        j = j->same_list;
+    return j;
+}
+
 static void drop_join(struct td_core *core, struct td_join *j)
 {
-    struct td_join **link = &core->joins->first;
-    while (*link != j)
-        link = &(*link)->next;
-    *link = j->next;
+    delist(core, j);
     note_grant(core, j->granted);
     td_link_unwatch(core, j->registry);
     if (!j->over)
@@ -212,8 +255,7 @@ void td_job_request(struct td_core *core, struct td_client *client, const struct
     j->expires_at = td_core_after(core, j->timeout_ns);
     if (j->expires_at < TD_TIME_NEVER - GRACE_NS)
         j->expires_at += GRACE_NS;
-    j->next = core->joins->first;
-    core->joins->first = j;
+    enlist(core, j);
     td_core_alarm(core, j->expires_at);
     j->registry = td_succession_registry(core);
     td_link_watch(core, j->registry);
@@ -278,14 +320,6 @@ void td_job_stop(struct td_core *core)
 }
 
 /* ---- answers ---- */
-
-static struct td_join *find_join(const struct td_core *core, uint64_t token)
-{
-    struct td_join *j = core->joins->first;
-    while (j && j->token != token)
-        j = j->next;
-    return j;
-}
 
 /* handle_refusal: only the registry that has the join refuses it. */
 static void handle_refusal(struct td_core *core, uint32_t from, const struct td_message_refuse *m)
@@ -389,8 +423,10 @@ void td_job_missed(struct td_core *core, uint64_t instance)
 }
 
 /* refuse_membership: there is no memory for a job. The node that has sent the membership may be in
- * the job, and tells all others that no rank is here. */
-static void refuse_membership(struct td_core *core, uint32_t from, uint64_t instance)
+ * the job, and tells all others that no rank is here: its daemon, which may not have been met yet.
+ */
+static void refuse_membership(struct td_core *core, uint32_t from, uint64_t instance,
+                              const struct td_message_members *members)
 {
     struct td_message m = {.kind = TD_MESSAGE_RANK_LOST,
                            .instance = instance,
@@ -400,6 +436,9 @@ static void refuse_membership(struct td_core *core, uint32_t from, uint64_t inst
     note_never_made(core, instance);
     if (from == core->node)
         return;
+    for (uint32_t i = 0; i < members->runs; i++)
+        if (members->run[i].node == from)
+            td_session_expect(core, from, td_token_daemon(members->run[i].token));
     m.u.rank_lost.text =
         td_core_format(core, "all ranks on %s are refused: it has no memory for the job",
                        td_core_node_name(core, core->node));
@@ -470,7 +509,7 @@ static void handle_members(struct td_core *core, uint32_t from, const struct td_
     /* the pieces come in the order of the ranks: without the first, none is of use */
     bool begins = m->runs > 0 && m->run[0].first == 0;
     if (!f && !(f = begins ? td_forming_start(core, from, instance, m) : NULL)) {
-        refuse_membership(core, from, instance);
+        refuse_membership(core, from, instance, m);
         return;
     }
     td_forming_take(f, m);
@@ -495,7 +534,7 @@ static void handle_members(struct td_core *core, uint32_t from, const struct td_
     if (c)
         seat_local(core, c);
     else if (sane)
-        refuse_membership(core, from, instance);
+        refuse_membership(core, from, instance, m);
 }
 
 /* ---- grants ---- */

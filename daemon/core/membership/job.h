@@ -21,7 +21,8 @@
 #include "communicator.h"
 
 struct td_join {
-    struct td_join *next;
+    struct td_join *next, *before;
+    struct td_join *same_list; /* of by_token */
     enum td_join_state state;
     uint64_t token; /* names the join on this node */
     uint32_t client;
@@ -42,10 +43,11 @@ struct td_join {
                          * registry refuses the whole job, with this sentence */
 };
 
-enum { TD_GRANTS_MAX = 4 * TD_FORMING_MAX };
+enum { TD_GRANTS_MAX = 4 * TD_FORMING_MAX, TD_JOIN_LISTS = 1024 };
 
 struct td_joins {
-    struct td_join *first;      /* of local clients, not answered yet */
+    struct td_join *first; /* of local clients, not answered yet */
+    struct td_join *by_token[TD_JOIN_LISTS];
     struct td_forming *forming; /* memberships that come in pieces */
     uint64_t next_token;
     struct td_task task; /* answers the joins that are refused */

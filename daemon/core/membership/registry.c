@@ -46,30 +46,54 @@ static void refuse(struct td_core *core, uint32_t node, uint64_t token, td_err e
 
 /* ---- forming ---- */
 
-/* assign_ranks gives each entry its rank: the rank that it asked for, or the next unassigned one.
- * The latter go node by node, so that each node has consecutive ranks. It sorts the entries by
- * rank, and returns false if memory runs out. */
+/* take_rank returns the first rank from *rank on that nobody has asked for, and moves *rank behind
+ * it. */
+static uint32_t take_rank(const struct td_job *job, uint32_t *rank)
+{
+    while (td_bit(job->taken, *rank))
+        (*rank)++;
+    return (*rank)++;
+}
+
+/* assign_others gives `others` entries without a rank those that nobody has asked for, node by
+ * node, so that each node has consecutive ones. It returns false if memory runs out. */
+static bool assign_others(struct td_core *core, struct td_job *job, uint32_t others)
+{
+    struct td_arena *arena = job->account->lasting;
+    uint32_t nodes = core->options.topology.nodes, rank = 0;
+    uint32_t *order = td_arena_alloc(arena, others * sizeof *order); /* of entries */
+    uint32_t *from = td_arena_alloc(arena, (nodes + 1) * sizeof *from);
+    bool good = order && from;
+    for (uint32_t i = 0; good && i < job->size; i++)
+        from[job->entry[i].node + 1] += job->entry[i].asked == UINT32_MAX;
+    for (uint32_t n = 0; good && n < nodes; n++)
+        from[n + 1] += from[n];
+    for (uint32_t i = 0; good && i < job->size; i++)
+        if (job->entry[i].asked == UINT32_MAX)
+            order[from[job->entry[i].node]++] = i;
+    for (uint32_t k = 0; good && k < others; k++)
+        job->entry[order[k]].rank = take_rank(job, &rank);
+    td_core_free(core, order);
+    td_core_free(core, from);
+    return good;
+}
+
+/* assign_ranks gives each entry its rank: the rank that it asked for, or another one. It sorts the
+ * entries by rank, and returns false if memory runs out. */
 static bool assign_ranks(struct td_core *core, struct td_job *job)
 {
     struct td_entry *sorted = td_arena_alloc(job->account->lasting, job->size * sizeof *sorted);
-    if (!sorted)
+    uint32_t others = 0;
+    for (uint32_t i = 0; i < job->size; i++) {
+        job->entry[i].rank = job->entry[i].asked;
+        others += job->entry[i].asked == UINT32_MAX;
+    }
+    if (!sorted || (others > 0 && !assign_others(core, job, others))) {
+        td_core_free(core, sorted);
         return false;
-    uint32_t free_rank = 0;
+    }
     for (uint32_t i = 0; i < job->size; i++)
-        if (job->entry[i].asked != UINT32_MAX) {
-            job->entry[i].rank = job->entry[i].asked;
-            sorted[job->entry[i].rank] = job->entry[i];
-        }
-    for (uint32_t node = 0; node < core->options.topology.nodes; node++)
-        for (uint32_t i = 0; i < job->size; i++) {
-            struct td_entry *e = &job->entry[i];
-            if (e->node != node || e->asked != UINT32_MAX)
-                continue;
-            while (td_bit(job->taken, free_rank))
-                free_rank++;
-            e->rank = free_rank++;
-            sorted[e->rank] = *e;
-        }
+        sorted[job->entry[i].rank] = job->entry[i];
     td_core_free(core, job->entry);
     job->entry = sorted;
     return true;

@@ -674,7 +674,7 @@ static void appeal(struct td_core *core, struct td_shrink *s, td_err error, cons
     td_core_queue(core, &s->task);
 }
 
-bool td_shrink_end(struct td_core *core, struct td_communicator *c, const char *text)
+bool td_shrink_end(struct td_core *core, struct td_communicator *c, const char *by)
 {
     struct td_shrink *s = c->shrink;
     bool waits = false;
@@ -682,7 +682,8 @@ bool td_shrink_end(struct td_core *core, struct td_communicator *c, const char *
         waits = waits || s->call[i].state == TD_SHRINK_CALL_WAITING;
     if (!waits || !td_shrink_is_under_way(s) || s->appeal_error == TD_ERR_CANCELLED)
         return false;
-    appeal(core, s, TD_ERR_CANCELLED, text);
+    appeal(core, s, TD_ERR_CANCELLED,
+           td_core_format(core, "the shrink of job %s was cancelled by %s", c->name, by));
     return true;
 }
 

@@ -101,8 +101,8 @@ bool td_shrink_reserve(struct td_communicator *c);
 void td_shrink_request(struct td_core *core, struct td_client *client,
                        const struct td_request *request);
 /* td_shrink_end appeals for the end of a group's shrink that is under way, with TD_ERR_CANCELLED.
- * It returns false if none is, or no rank of this node waits for it. */
-bool td_shrink_end(struct td_core *core, struct td_communicator *c, const char *text);
+ * It returns false if none is, or no rank of this node waits for it. `by`: who ends it. */
+bool td_shrink_end(struct td_core *core, struct td_communicator *c, const char *by);
 /* td_shrink_cancel appeals for the end of a shrink. It returns false if `request` began none. */
 bool td_shrink_cancel(struct td_core *core, struct td_client *client, uint64_t request);
 /* td_shrink_message handles the kinds SHRINK_ASK to SHRINK_NOBODY and SHRINK_PARTITIONED. c is NULL

@@ -253,6 +253,12 @@ void td_subgroup_make(struct td_core *core, struct td_client *client, const stru
     for (uint32_t i = 0; i < q->u.make.members; i++)
         instance = td_hash_add(instance, q->u.make.member[i]);
     c = td_communicator_find(core, instance, TD_GROUP_MADE);
+    if (c && (c->world != parent->world || c->uid != parent->uid ||
+              c->group.size != q->u.make.members)) { /* a client chooses the number */
+        td_reply_error(core, client->id, q->id, TD_ERR_INVALID,
+                       "another group has the identity of this one: choose another number");
+        return;
+    }
     if (!c && is_refused(core, client, q, instance))
         return;
     const char *share = c ? NULL : check_share(core, client, parent, seat);

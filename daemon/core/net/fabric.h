@@ -30,6 +30,7 @@ struct td_sender {
     uint32_t minor;            /* of the group: what all its daemons understand */
     uint64_t families_blocked; /* bitmap of the families that wait for packets to move */
     uint32_t queue_blocked;    /* the full queue, if one family waits */
+    uint32_t queued;           /* direct: messages in the queues of links */
 };
 
 /* struct td_transfer: a message on its way: one SEND step of an operation. */
@@ -37,17 +38,18 @@ struct td_transfer {
     struct td_turn turn;      /* direct: in the link's queue; the first member */
     struct td_transfer *next; /* routed: of the carried ones, or of the records to use again */
     struct td_operation *operation;
-    uint64_t bytes, offset; /* offset: bytes handed to the link so far */
-    uint64_t index;         /* of the SEND step */
-    unsigned family;        /* of the SEND step, at this node */
-    uint32_t peer;          /* destination node */
-    uint32_t unsettled;     /* packets that are not settled (link.h) */
-    uint32_t ticket;        /* routed: this node's name of the message */
-    bool abandoned;         /* its operation has ended and does not wait for it */
-    bool delivered;         /* routed: the destination has acknowledged all of it */
-    bool carried;           /* no packets, but messages carry it (carry.h) */
-    bool lost;              /* routed: a packet of it was in flight on a session that has ended */
-    uint32_t peer_family;   /* of the RECV step, at the destination */
+    struct td_sender *sender; /* direct: while it is queued */
+    uint64_t bytes, offset;   /* offset: bytes handed to the link so far */
+    uint64_t index;           /* of the SEND step */
+    unsigned family;          /* of the SEND step, at this node */
+    uint32_t peer;            /* destination node */
+    uint32_t unsettled;       /* packets that are not settled (link.h) */
+    uint32_t ticket;          /* routed: this node's name of the message */
+    bool abandoned;           /* its operation has ended and does not wait for it */
+    bool delivered;           /* routed: the destination has acknowledged all of it */
+    bool carried;             /* no packets, but messages carry it (carry.h) */
+    bool lost;                /* routed: a packet of it was in flight on a session that has ended */
+    uint32_t peer_family;     /* of the RECV step, at the destination */
     uint64_t peer_index;
     struct td_slice from;
 };
@@ -125,8 +127,9 @@ struct td_fabric {
     void (*unpacked)(struct td_core *core, const struct td_inflight *inflight);
     /* received acknowledges a whole message of a job to its origin. */
     void (*received)(struct td_core *core, uint64_t instance, uint32_t origin, uint32_t ticket);
-    /* delivered takes a destination's acknowledgement of a whole message. */
-    void (*delivered)(struct td_core *core, uint32_t destination, uint64_t ticket);
+    /* delivered takes a destination's acknowledgement of a whole message, or a node's notice that
+     * it has lost a packet on its way. */
+    void (*delivered)(struct td_core *core, uint32_t from, const struct td_message_delivered *fate);
 
     /* carried takes data that a CARRY message from its origin brings. */
     void (*carried)(struct td_core *core, uint32_t origin, const struct td_message *message);
@@ -139,6 +142,9 @@ struct td_fabric {
     /* dropped reports that the fabric has dropped data in flight to a node whose session goes on.
      */
     void (*dropped)(struct td_core *core, uint32_t node);
+
+    /* exclude: the machine goes on without a node that is silent. */
+    void (*exclude)(struct td_core *core, uint32_t node);
 
     /* neighbour_lost takes a node's notice that a torus neighbour of it is lost, or is back. */
     void (*neighbour_lost)(struct td_core *core, uint32_t from, const struct td_message *notice);

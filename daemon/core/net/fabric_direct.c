@@ -64,6 +64,7 @@ static bool send(struct td_core *core, struct td_sender *sender, unsigned family
         return false;
     struct td_link *link = &core->link[step->peer];
     *t = (struct td_transfer){.operation = sender->operation,
+                              .sender = sender,
                               .family = family,
                               .index = index,
                               .from = step->from,
@@ -74,6 +75,7 @@ static bool send(struct td_core *core, struct td_sender *sender, unsigned family
     t->carried = sender->minor >= TD_MINOR_CARRY_SHORT && t->bytes > 0 &&
                  t->bytes <= core->settings.carry_bytes;
     td_shares_add(&link->lane->queue, &t->turn, sender->job);
+    sender->queued++;
     td_core_queue(core, &link->task);
     return true;
 }
@@ -98,6 +100,7 @@ static bool drop(void *me, struct td_turn *turn)
     if (t->operation != d->operation)
         return false;
     t->abandoned = true;
+    t->sender->queued--;
     if (t->unsettled == 0)
         td_core_free(d->core, t);
     return true;
@@ -111,7 +114,9 @@ static void abandon_on_link(struct td_core *core, struct td_lane *lane,
         if (f->operation == sender->operation)
             f->transfer->abandoned = true;
     }
-    td_shares_remove(&lane->queue, sender->job, drop, &(struct dropping){core, sender->operation});
+    if (sender->queued > 0) /* else it has none among what may be thousands of its job */
+        td_shares_remove(&lane->queue, sender->job, drop,
+                         &(struct dropping){core, sender->operation});
 }
 
 static void abandon(struct td_core *core, struct td_sender *sender)
@@ -193,6 +198,7 @@ static bool send_packet(struct td_core *core, struct td_link *link)
     td_link_hold(core, link, i);
     emit(core, &core->held[i], false);
     t->offset += packet->bytes;
+    t->sender->queued -= t->offset == t->bytes;
     td_shares_served(&lane->queue, packet->bytes, t->offset == t->bytes);
     return true;
 }
@@ -204,6 +210,7 @@ static bool carry(struct td_core *core, struct td_link *link)
     if (!td_carry_part(core, t, TD_LONG_RIDE_BYTES_MAX))
         return false;
     link->lane->bytes += t->bytes;
+    t->sender->queued--;
     td_shares_served(&link->lane->queue, t->bytes, true);
     finish(core, t);
     return true;
@@ -303,11 +310,11 @@ static void received(struct td_core *core, uint64_t instance, uint32_t node, uin
     (void)ticket;
 }
 
-static void delivered(struct td_core *core, uint32_t node, uint64_t ticket)
+static void delivered(struct td_core *core, uint32_t from, const struct td_message_delivered *fate)
 {
     (void)core;
-    (void)node;
-    (void)ticket;
+    (void)from;
+    (void)fate;
 }
 
 /* neighbour_message drops what only nodes of the routed fabric send. */
@@ -400,6 +407,7 @@ const struct td_fabric td_fabric_direct = {
     .link_ends = no_link_event,
     .link_lost = no_link_event,
     .dropped = no_link_event,
+    .exclude = no_link_event,
     .turn = nothing,
     .wake_at = wake_at,
     .prefetch = prefetch,

@@ -62,6 +62,7 @@ static bool init(struct td_core *core)
         routed->reach[d] = (int16_t)(t->size[d] - 1);
     routed->missing = td_arena_alloc(core->arena, t->nodes * sizeof *routed->missing);
     routed->unmet = td_arena_alloc(core->arena, t->nodes * sizeof *routed->unmet);
+    routed->avoided_until = td_arena_alloc(core->arena, t->nodes * sizeof *routed->avoided_until);
     routed->next_hop = td_arena_alloc(core->arena, t->nodes * sizeof *routed->next_hop);
     routed->hops_max = 2 * td_topology_diameter(t) + HOPS_SPARE;
     routed->routes_stale = true;
@@ -71,7 +72,7 @@ static bool init(struct td_core *core)
     /* one held packet for every slot, and one for every packet that is not acknowledged */
     uint32_t held = 2 * routed->directions * TD_CHANNELS * rules->slots;
     if (!routed->router || !routed->next_hop || !routed->ticket || !routed->missing ||
-        !routed->unmet || !td_inflight_init_held(core, held))
+        !routed->unmet || !routed->avoided_until || !td_inflight_init_held(core, held))
         return false;
     /* an acknowledgement that was for an earlier daemon of this node names no ticket of this one */
     for (uint32_t i = 0; i < TD_TICKETS; i++)
@@ -144,6 +145,7 @@ static void release_lost(struct td_core *core)
             return;
         }
         routed->lost_packets = core->held[i].next;
+        td_routed_tell_origin(core, &core->held[i].packet);
         td_core_release_buffer(core, core->held[i].payload);
         td_held_release(core, i);
     }
@@ -339,10 +341,12 @@ static void prefetch_route(const struct td_core *core, uint32_t node)
     __builtin_prefetch(&core->routed->next_hop[node]);
 }
 
-static void delivered(struct td_core *core, uint32_t node, uint64_t ticket)
+static void delivered(struct td_core *core, uint32_t from, const struct td_message_delivered *fate)
 {
-    struct td_transfer *t = find(core->routed, ticket);
-    if (!t || t->peer != node)
+    struct td_transfer *t = find(core->routed, fate->ticket);
+    if (t && fate->is_lost && !t->abandoned && fate->with < core->options.topology.nodes)
+        td_core_notices.packets_lost(core, t->operation, from, fate->with);
+    if (!t || fate->is_lost || t->peer != from)
         return;
     t->delivered = true;
     td_routed_finish(core, t);
@@ -565,6 +569,7 @@ const struct td_fabric td_fabric_routed = {
     .link_ends = td_routed_link_ends,
     .link_lost = td_routed_link_lost,
     .dropped = td_routed_tell_again,
+    .exclude = td_routed_exclude,
     .turn = turn,
     .wake_at = wake_at,
     .prefetch = prefetch,

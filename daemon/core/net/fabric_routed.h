@@ -92,14 +92,16 @@ struct td_routed {
     td_time due; /* when the present turn should have been */
     uint32_t directions;
     uint32_t resend_counts; /* bitmap of the directions whose last counts may have been lost */
-    uint32_t lost_packets;  /* held packets whose buffers are to be released */
+    uint32_t lost_packets;  /* held packets whose buffers are to be released (lose_transit) */
     int16_t reach[TD_DIMENSIONS_MAX]; /* largest hop count of a packet */
     bool lost_neighbour;              /* a neighbour was lost at some time */
     bool purge;                       /* packets without a path left are to be dropped */
     uint32_t missing_count;           /* nodes with a bit in `missing` */
     uint16_t *missing; /* [nodes] bitmap of the directions whose neighbour has given the node up */
     uint16_t *unmet;   /* [nodes] those of them whose neighbour has never met the node's daemon */
-    bool starting;     /* packets wait for neighbours that have never been up, ... */
+    td_time *avoided_until; /* [nodes] no packet is to pass the node (td_routed_exclude) */
+    td_time avoids_until;   /* the latest of these */
+    bool starting;          /* packets wait for neighbours that have never been up, ... */
     td_time starting_until; /* ... as long; 0: every neighbour was up in time so far */
     struct td_task announcements;
 

@@ -25,9 +25,25 @@ static bool crosses(const struct td_core *core, uint32_t to, uint32_t node, uint
     return false;
 }
 
+/* avoided_on_way returns a node that is avoided for a time on a shortest path to `to`. */
+static uint32_t avoided_on_way(const struct td_core *core, uint32_t to)
+{
+    const struct td_routed *routed = core->routed;
+    uint16_t all = (uint16_t)((1u << routed->directions) - 1);
+    for (uint32_t n = 0; n < core->options.topology.nodes; n++)
+        if (core->now < routed->avoided_until[n] && crosses(core, to, n, all))
+            return n;
+    return UINT32_MAX;
+}
+
 uint32_t td_routed_lost_on_way(const struct td_core *core, uint32_t to, bool unmet)
 {
     const struct td_routed *routed = core->routed;
+    if (core->now < routed->avoids_until) {
+        uint32_t avoided = avoided_on_way(core, to);
+        if (avoided != UINT32_MAX)
+            return avoided;
+    }
     for (uint32_t n = 0, left = routed->missing_count; left; n++) {
         if (!routed->missing[n])
             continue;
@@ -37,6 +53,16 @@ uint32_t td_routed_lost_on_way(const struct td_core *core, uint32_t to, bool unm
             return n;
     }
     return UINT32_MAX;
+}
+
+void td_routed_exclude(struct td_core *core, uint32_t node)
+{
+    struct td_routed *routed = core->routed;
+    const struct td_link *link = &core->link[node];
+    td_time timeout = (td_time)core->settings.progress_timeout_ns;
+    if (!link->relayed && td_link_is_up(link) && core->now - link->heard_at > timeout / 2)
+        td_link_drop(core, node, "it did not answer in time, and the machine goes on without it");
+    routed->avoided_until[node] = routed->avoids_until = core->now + timeout;
 }
 
 void td_routed_fail(struct td_core *core, struct td_operation *o, uint32_t node)
@@ -86,12 +112,38 @@ uint32_t td_routed_dead_end(const struct td_core *core, const struct td_parcel *
     return lost;
 }
 
-/* lose_note: a packet in transit is lost; its buffer is released when there is room to say so. */
-static void lose_note(void *core, uint64_t tag)
+/* lose_transit: a packet in transit is lost with the session of a neighbour, which takes the place
+ * of its destination; UINT32_MAX: its origin hears of the way that is lost. Its buffer is released,
+ * and its origin told, when there is room to say so. */
+static void lose_transit(struct td_core *core, uint32_t i, uint32_t with)
 {
-    struct td_routed *routed = ((struct td_core *)core)->routed;
-    td_held_link(core, (uint32_t)tag, routed->lost_packets);
-    routed->lost_packets = (uint32_t)tag;
+    core->held[i].packet.destination = with;
+    td_held_link(core, i, core->routed->lost_packets);
+    core->routed->lost_packets = i;
+}
+
+/* struct arrived: packets that had arrived from a neighbour. */
+struct arrived {
+    struct td_core *core;
+    uint32_t from;
+};
+
+static void lose_arrived(void *owner, uint64_t tag)
+{
+    const struct arrived *a = owner;
+    lose_transit(a->core, (uint32_t)tag, a->from);
+}
+
+void td_routed_tell_origin(struct td_core *core, const struct td_packet *lost)
+{
+    if (lost->destination == UINT32_MAX || td_link_is_given_up(&core->link[lost->origin]))
+        return;
+    td_session_send(
+        core, lost->origin,
+        &(struct td_message){
+            .kind = TD_MESSAGE_DELIVERED,
+            .instance = lost->instance,
+            .u.delivered = {.ticket = lost->ticket, .is_lost = true, .with = lost->destination}});
 }
 
 /* lose_at_dead_end drops a packet that can go nowhere, and has its origin told: that had not heard
@@ -105,7 +157,7 @@ static bool lose_at_dead_end(void *owner, const struct td_parcel *p)
     struct port *port = port_of(core->routed, lost);
     td_bit_set(port->announce_to, core->held[p->tag].packet.origin);
     td_core_queue(core, &core->routed->announcements);
-    lose_note(core, p->tag);
+    lose_transit(core, (uint32_t)p->tag, UINT32_MAX);
     return true;
 }
 
@@ -245,6 +297,7 @@ void td_routed_neighbour_lost(struct td_core *core, uint32_t from, const struct 
         return;
     }
     unmark(core, node, from);
+    core->routed->avoided_until[node] = 0;
     td_session_check(core, &core->link[node]);
     td_routed_tell(core, node); /* it may be a daemon that was just started */
     for (uint32_t d = 0; d < core->routed->directions; d++) /* it speaks, so it is there */
@@ -293,15 +346,30 @@ void td_routed_end_start(struct td_core *core)
     }
 }
 
+/* is_in_flight: whether a packet on a link is not acknowledged. */
+static bool is_in_flight(const struct td_link *link, const struct td_held *held)
+{
+    return held->packet.session == link->session &&
+           held->packet.link_sequence > link->lane->acknowledged;
+}
+
 void td_routed_link_ends(struct td_core *core, uint32_t node)
 {
     const struct td_link *link = &core->link[node];
-    for (uint32_t i = link->lane->first_held; i != TD_HELD_NONE; i = core->held[i].next) {
-        const struct td_held *held = &core->held[i];
-        struct td_inflight *f = td_held_inflight(core, held);
-        if (f && held->packet.session == link->session &&
-            held->packet.link_sequence > link->lane->acknowledged)
+    struct td_lane *lane = link->lane;
+    uint32_t before = TD_HELD_NONE;
+    for (uint32_t i = lane->first_held, next; i != TD_HELD_NONE; i = next) {
+        struct td_inflight *f = td_held_inflight(core, &core->held[i]);
+        bool lost = is_in_flight(link, &core->held[i]);
+        next = core->held[i].next;
+        if (f && lost)
             f->transfer->lost = true;
+        if (f || !lost) {
+            before = i;
+            continue;
+        }
+        td_link_let_go(core, lane, before, i);
+        lose_transit(core, i, node);
     }
 }
 
@@ -314,7 +382,7 @@ static void end_lost(struct td_core *core, uint32_t node)
         if (!t || !t->lost || t->abandoned)
             continue;
         t->lost = false;
-        td_core_notices.packets_lost(core, t->operation, node);
+        td_core_notices.packets_lost(core, t->operation, core->node, node);
     }
 }
 
@@ -332,7 +400,7 @@ void td_routed_link_lost(struct td_core *core, uint32_t node)
         struct port *port = &routed->port[d];
         if (port->neighbour != node)
             continue;
-        td_router_reset(routed->router, d, lose_note, core);
+        td_router_reset(routed->router, d, lose_arrived, &(struct arrived){core, node});
         memset(port->freed_sent, 0, sizeof port->freed_sent);
     }
     routed->purge = true;
@@ -351,6 +419,7 @@ void td_routed_link_lost(struct td_core *core, uint32_t node)
 void td_routed_link_open(struct td_core *core, uint32_t node)
 {
     struct td_routed *routed = core->routed;
+    routed->avoided_until[node] = 0;
     for (uint32_t d = 0; d < routed->directions; d++)
         if (routed->port[d].neighbour == node && node != core->node)
             routed->resend_counts |= 1u << d;

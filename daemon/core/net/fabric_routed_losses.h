@@ -22,6 +22,13 @@ bool td_routed_announce(struct td_core *core, struct td_task *task);
 void td_routed_link_open(struct td_core *core, uint32_t node);
 void td_routed_link_ends(struct td_core *core, uint32_t node);
 void td_routed_link_lost(struct td_core *core, uint32_t node);
+/* td_routed_exclude: the machine goes on without a node. Groups that form now send nothing through
+ * it, although its neighbours give it up one after the other, and tell that later still; until one
+ * tells that it is back, or progress_timeout has passed. */
+void td_routed_exclude(struct td_core *core, uint32_t node);
+/* td_routed_tell_origin tells the origin of a packet that was lost in transit, unless it hears
+ * otherwise that the packet's way is lost. */
+void td_routed_tell_origin(struct td_core *core, const struct td_packet *lost);
 /* td_routed_heard: a message has come from a node to which no route is known. What others have said
  * of lost nodes is out of date, and is forgotten; who still loses messages says it again. */
 void td_routed_heard(struct td_core *core);

@@ -36,6 +36,8 @@ struct td_inflight *td_inflight_acquire(struct td_core *core, enum td_inflight_k
                                         struct td_operation *operation)
 {
     struct td_inflight *f = core->inflights_free;
+    if (kind == TD_INFLIGHT_STEP && core->inflight_steps >= TD_INFLIGHTS_MAX / 2)
+        return NULL;
     if (f)
         core->inflights_free = f->next;
     else if (core->inflights_used < TD_INFLIGHTS_MAX)
@@ -43,21 +45,11 @@ struct td_inflight *td_inflight_acquire(struct td_core *core, enum td_inflight_k
     else
         return NULL;
     core->inflights++;
+    core->inflight_steps += kind == TD_INFLIGHT_STEP;
     uint32_t generation = f->generation + 1;
     *f = (struct td_inflight){
         .kind = (uint8_t)kind, .generation = generation, .live = true, .operation = operation};
     return f;
-}
-
-bool td_inflight_computes(const struct td_core *core, const struct td_operation *operation)
-{
-    for (uint32_t i = 0; i < core->inflights_used; i++) {
-        const struct td_inflight *f = &core->inflight[i];
-        if (f->live && f->operation == operation && f->kind != TD_INFLIGHT_PACKET &&
-            f->kind != TD_INFLIGHT_CARRY)
-            return true;
-    }
-    return false;
 }
 
 bool td_inflight_available(const struct td_core *core, uint32_t count)
@@ -91,4 +83,5 @@ void td_inflight_release(struct td_core *core, struct td_inflight *f)
     f->next = core->inflights_free;
     core->inflights_free = f;
     core->inflights--;
+    core->inflight_steps -= f->kind == TD_INFLIGHT_STEP;
 }

@@ -59,12 +59,11 @@ _Static_assert(sizeof(struct td_held) == 128 && offsetof(struct td_packet, link_
 
 /* td_inflight_init returns false if memory runs out. */
 bool td_inflight_init(struct td_core *core);
-/* td_inflight_computes returns true if the driver computes something of the operation. */
-bool td_inflight_computes(const struct td_core *core, const struct td_operation *operation);
 /* td_inflight_init_held makes the pool of held packets; false if memory runs out. */
 bool td_inflight_init_held(struct td_core *core, uint32_t count);
 void td_inflight_fini(struct td_core *core);
-/* td_inflight_acquire returns NULL when the pool is empty. */
+/* td_inflight_acquire returns NULL when the pool is empty. Steps get half of it: they can wait, and
+ * an operation fails without a record for what has arrived. */
 struct td_inflight *td_inflight_acquire(struct td_core *core, enum td_inflight_kind kind,
                                         struct td_operation *operation);
 void td_inflight_release(struct td_core *core, struct td_inflight *inflight);

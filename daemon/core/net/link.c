@@ -97,6 +97,18 @@ void td_link_hold(struct td_core *core, struct td_link *link, uint32_t i)
     lane->held++;
 }
 
+void td_link_let_go(struct td_core *core, struct td_lane *lane, uint32_t before, uint32_t i)
+{
+    uint32_t next = core->held[i].next;
+    if (before == TD_HELD_NONE)
+        lane->first_held = next;
+    else
+        td_held_link(core, before, next);
+    if (next == TD_HELD_NONE)
+        lane->last_held = before;
+    lane->held--;
+}
+
 /* is_acknowledged also returns true for a packet of a lost session, which is never acknowledged. */
 static bool is_acknowledged(const struct td_link *link, const struct td_held *held)
 {
@@ -138,13 +150,7 @@ void td_link_settle(struct td_core *core, struct td_link *link)
             td_core_queue(core, &link->task);
             return;
         }
-        if (before == TD_HELD_NONE)
-            lane->first_held = next;
-        else
-            td_held_link(core, before, next);
-        if (next == TD_HELD_NONE)
-            lane->last_held = before;
-        lane->held--;
+        td_link_let_go(core, lane, before, i);
         settle(core, i, f);
     }
 }

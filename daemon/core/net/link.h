@@ -127,6 +127,9 @@ void td_link_arriving(struct td_core *core, uint32_t node, const struct td_packe
 void td_link_sent(struct td_core *core, uint64_t handle);
 /* td_link_hold gives a packet that is about to be sent its place in the link's session. */
 void td_link_hold(struct td_core *core, struct td_link *link, uint32_t held);
+/* td_link_let_go takes a packet off the list of those on a link; `before` precedes it there
+ * (TD_HELD_NONE: it is the first). */
+void td_link_let_go(struct td_core *core, struct td_lane *lane, uint32_t before, uint32_t held);
 /* td_link_acknowledge ends the packets up to a cumulative count. */
 void td_link_acknowledge(struct td_core *core, struct td_link *link, uint64_t received);
 /* td_link_settle releases the packets that are acknowledged (or lost with their session) and no

@@ -260,6 +260,7 @@ static bool drop_sent(struct td_core *core, struct td_link *link, uint64_t incar
 static void lose_daemon(struct td_core *core, struct td_link *link, uint64_t incarnation)
 {
     struct td_lane *lane = link->lane;
+    core->fabric->link_ends(core, link->node);
     td_goodbye_restarted(core, link->node);
     if (link->daemon)
         td_recorder_node(core->recorder, TD_TRACE_RESTARTED, link->node, core->now,

@@ -716,19 +716,20 @@ static void cancel(struct td_core *core, struct td_operation *o, const char *tex
     td_operation_appeal(core, o, TD_ERR_CANCELLED, text);
 }
 
-bool td_arrival_end(struct td_core *core, struct td_operation *o, const char *text)
+bool td_arrival_end(struct td_core *core, struct td_operation *o, const char *by)
 {
     bool waits = o->state < TD_OPERATION_RELEASED;
-    if (waits ? o->appeal_error == TD_ERR_CANCELLED : o->cancelled)
+    if (waits ? o->appeal_error == TD_ERR_CANCELLED : o->cancelled || !td_stall_may_cancel(o))
         return false;
-    cancel(core, o, text);
+    cancel(core, o,
+           td_core_format(core, "%s was cancelled by %s", td_operation_describe(core, o), by));
     return waits || o->cancelled;
 }
 
 void td_arrival_cancel(struct td_core *core, struct td_client *client, uint64_t request)
 {
     for (struct td_communicator *c = core->communicators; c; c = c->next)
-        for (int i = 0; i < TD_GROUP_OPERATIONS_MAX; i++) {
+        for (int i = 0; c->recorded && i < TD_GROUP_OPERATIONS_MAX; i++) {
             struct td_operation *o = c->operation[i];
             for (uint32_t local = 0; o && local < c->ranks; local++) {
                 const struct td_arrival *a = &o->arrival[local];

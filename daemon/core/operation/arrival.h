@@ -29,8 +29,9 @@ void td_arrival_failed(struct td_core *core, struct td_operation *o);
 void td_arrival_culprit(struct td_core *core, const struct td_operation *o, td_err error,
                         int64_t *rank, int64_t *node);
 /* td_arrival_end ends an operation with TD_ERR_CANCELLED: it appeals if the operation waits, and if
- * it runs, as soon as it makes no progress. It returns false if that is under way already. */
-bool td_arrival_end(struct td_core *core, struct td_operation *operation, const char *text);
+ * it runs, as soon as it makes no progress. It returns false if that is under way already. `by`:
+ * who ends it. */
+bool td_arrival_end(struct td_core *core, struct td_operation *operation, const char *by);
 /* td_arrival_cancel appeals for the end of the operation that a request began, if it waits. */
 void td_arrival_cancel(struct td_core *core, struct td_client *client, uint64_t request);
 /* td_arrival_witness compares a call that a rank has made with those before it. It appeals at the

@@ -35,8 +35,49 @@ bool td_engine_init(struct td_core *core, struct td_operation *o)
     return true;
 }
 
+/* ---- operations that wait for an in-flight record ---- */
+
+static void starve(struct td_core *core, struct td_operation *o)
+{
+    struct td_operations *all = core->operations;
+    if (o->engine.starved)
+        return;
+    o->engine.starved = true;
+    o->engine.next_starved = NULL;
+    if (all->starved)
+        all->last_starved->engine.next_starved = o;
+    else
+        all->starved = o;
+    all->last_starved = o;
+}
+
+static void forget_starved(struct td_core *core, struct td_operation *o)
+{
+    struct td_operation **at = &core->operations->starved, *before = NULL;
+    if (!o->engine.starved)
+        return;
+    for (; *at != o; at = &before->engine.next_starved)
+        before = *at;
+    *at = o->engine.next_starved;
+    if (core->operations->last_starved == o)
+        core->operations->last_starved = before;
+    o->engine.starved = false;
+}
+
+void td_engine_record_free(struct td_core *core)
+{
+    struct td_operation *first = core->operations->starved;
+    if (!first)
+        return;
+    forget_starved(core, first);
+    td_core_queue(core, &first->task);
+}
+
+/* ---- life ---- */
+
 void td_engine_fini(struct td_core *core, struct td_operation *o)
 {
+    forget_starved(core, o);
     for (unsigned f = 0; f < TD_FAMILIES_MAX; f++) {
         if (!o->engine.family[f].bits && !o->engine.family[f].received)
             continue;
@@ -113,6 +154,8 @@ static bool start(struct td_core *core, struct td_operation *o, unsigned family,
     }
     if (step->kind == TD_SEND) {
         if (!core->fabric->send(core, &o->sender, family, index, step)) {
+            if (!o->sender.backlogged && !o->sender.families_blocked)
+                starve(core, o); /* no memory: what ends gives some */
             expanded->kept = true;
             expanded->family = family;
             expanded->index = index;
@@ -122,9 +165,10 @@ static bool start(struct td_core *core, struct td_operation *o, unsigned family,
         return true;
     }
     struct td_inflight *flight = td_inflight_acquire(core, TD_INFLIGHT_STEP, o);
-    o->engine.starved = !flight;
-    if (!flight)
+    if (!flight) {
+        starve(core, o);
         return false;
+    }
     o->engine.family[family].next++;
     flight->family = family;
     flight->index = index;
@@ -336,8 +380,8 @@ void td_engine_computed(struct td_core *core, uint64_t handle, td_err error)
             td_core_format(core,
                            error == TD_ERR_SYSTEM
                                ? "node %u cannot access the shared memory of a rank (SIGBUS)"
-                               : "node %u has no memory for the computation, or the FFT plans in "
-                                 "use have all of [limits] plans",
+                               : "node %u has no memory for the computation or its FFT plan, or "
+                                 "the FFT plans in use have all of [limits] plans",
                            core->node));
     if (flight.kind == TD_INFLIGHT_RIDE) {
         td_core_queue(core, &o->task);

@@ -17,7 +17,8 @@ struct td_engine {
         uint8_t *bits;      /* [count] one bit a step: done */
         uint64_t *received; /* RECV: [count] bytes received; SYNC: [count] see sync.c */
     } family[TD_FAMILIES_MAX];
-    bool starved; /* a step found no free in-flight record: the end of another lets it try again */
+    bool starved; /* a step found no in-flight record or memory: it waits for the end of another */
+    struct td_operation *next_starved; /* in the list of operations that wait so */
     struct td_expanded {
         bool kept;
         unsigned family;
@@ -34,6 +35,9 @@ void td_engine_fini(struct td_core *core, struct td_operation *o);
 /* td_engine_advance starts the steps that can start. It returns false when the action list has no
  * room for more. */
 bool td_engine_advance(struct td_core *core, struct td_operation *o);
+/* td_engine_record_free lets the operation go on that has waited the longest for an in-flight
+ * record. */
+void td_engine_record_free(struct td_core *core);
 /* td_engine_finished returns true if all steps are done. */
 bool td_engine_finished(const struct td_operation *o);
 /* td_engine_find returns the operation that accepts packets and SYNCs with a sequence number, or

@@ -400,7 +400,7 @@ void td_gate_message(struct td_core *core, struct td_communicator *c, uint32_t f
     uint32_t place = (uint32_t)(m->sequence % TD_GROUP_OPERATIONS_MAX);
     td_later_losses_made(c, from, m->kind);
     if (m->kind == TD_MESSAGE_VERDICT && m->u.verdict.is_running) {
-        if (may_send(c, NULL, from, m->kind))
+        if (td_communicator_is_below(c, from))
             td_stall_verdict(core, c, m);
         return;
     }

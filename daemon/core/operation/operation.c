@@ -233,6 +233,20 @@ void td_operation_in_flight_end(struct td_core *core, struct td_operation *o)
                    !o->engine.starved;
     if (!goes_on) /* else a step that is done queues the operation */
         td_core_queue(core, &o->task);
+    td_engine_record_free(core);
+}
+
+void td_operation_packet_begin(struct td_operation *o)
+{
+    o->packets++;
+    td_operation_in_flight_begin(o);
+}
+
+void td_operation_packet_end(struct td_core *core, struct td_operation *o)
+{
+    assert(o->packets > 0);
+    o->packets--;
+    td_operation_in_flight_end(core, o);
 }
 
 /* ---- ending ---- */

@@ -106,9 +106,10 @@ struct td_operation {
     uint8_t *known; /* bitmap of the ranks that reports name; NULL until the first report */
     uint32_t known_sent;
     td_time report_at;
-    td_time look_at; /* when it looks for stopped ranks of this node (stopped.h) */
+    td_time look_at;    /* when it looks for stopped ranks of this node (stopped.h), */
+    uint32_t look_from; /* and from which on */
 
-    uint32_t flights;
+    uint32_t flights, packets; /* what the driver or a link has of it; of these, packets */
     struct td_sender sender;   /* this operation as the fabric sees it */
     struct td_call_tree *tree; /* the tree of a call that uses a tree of its own, else NULL */
     struct td_program program;
@@ -118,6 +119,7 @@ struct td_operation {
 struct td_operations {
     uint32_t count; /* on record */
     struct td_scratch scratch;
+    struct td_operation *starved, *last_starved; /* in order (engine.h) */
 };
 
 /* td_operation_compiled returns true if the operation has its program. */
@@ -191,9 +193,12 @@ void td_operation_start_message(const struct td_operation *o, enum td_message_ki
                                 struct td_message *m);
 /* td_operation_describe returns e.g. "barrier, operation 7 of job x", valid until the next step. */
 const char *td_operation_describe(struct td_core *core, const struct td_operation *o);
-/* These four serve the notices in_flight_begin, in_flight_end, packet_view and packet_name. */
+/* td_operation_in_flight_begin and _end count computations. */
 void td_operation_in_flight_begin(struct td_operation *o);
 void td_operation_in_flight_end(struct td_core *core, struct td_operation *o);
+/* These four serve the notices in_flight_begin, in_flight_end, packet_view and packet_name. */
+void td_operation_packet_begin(struct td_operation *o);
+void td_operation_packet_end(struct td_core *core, struct td_operation *o);
 void td_operation_view(const struct td_operation *o, struct td_view *view);
 void td_operation_name(const struct td_operation *o, struct td_packet *packet);
 

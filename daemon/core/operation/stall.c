@@ -6,6 +6,7 @@
 #include "core/net/health.h"
 #include "core/net/inflight.h"
 #include "core/net/session.h"
+#include "core/net/silence.h"
 #include "engine.h"
 
 static struct td_operation *find(const struct td_communicator *c, uint64_t sequence)
@@ -57,8 +58,11 @@ static void pass_down(struct td_core *core, const struct td_communicator *c, uin
                                  .group = c->index,
                                  .sequence = sequence,
                                  .u.verdict = {.error = error, .text = text, .is_running = true}};
-    for (uint32_t i = 0; i < c->children; i++)
-        td_session_send(core, c->child[i], &m);
+    for (uint32_t s = 0; s < c->group.slots; s++) {
+        bool room = c->tree.parent[s] == c->slot || td_core_room(core); /* else it ends by itself */
+        if (td_communicator_tells(c, s) && room)
+            td_session_send(core, c->group.node[s], &m);
+    }
 }
 
 void td_stall_verdict(struct td_core *core, struct td_communicator *c, const struct td_message *m)
@@ -143,7 +147,7 @@ void td_stall_appeal(struct td_core *core, struct td_communicator *c, const stru
         news = true;
     }
     if (news)
-        td_session_send(core, c->parent, m);
+        td_session_send(core, c->group.node[td_communicator_hearer(c, c->slot)], m);
 }
 
 static void appeal(struct td_core *core, struct td_operation *o, td_err error, const char *text,
@@ -190,23 +194,28 @@ void td_stall_break(struct td_core *core, struct td_operation *o, td_err error, 
         appeal(core, o, error, text, core->node);
 }
 
-void td_stall_packets_lost(struct td_core *core, struct td_operation *o, uint32_t node)
+void td_stall_packets_lost(struct td_core *core, struct td_operation *o, uint32_t a, uint32_t b)
 {
-    if (td_group_slot(&o->communicator->group, node) != UINT32_MAX)
+    const struct td_group *g = &o->communicator->group;
+    if (td_group_slot(g, a) != UINT32_MAX && td_group_slot(g, b) != UINT32_MAX)
         return;
     td_stall_break(core, o, TD_ERR_PARTITIONED,
                    td_core_format(core,
-                                  "%s: packets from %s to %s were lost, because one of the two did "
-                                  "not hear the other for progress_timeout. Only this operation "
-                                  "ends: call again",
-                                  td_operation_describe(core, o),
-                                  td_core_node_name(core, core->node),
-                                  td_core_node_name(core, node)));
+                                  "%s: packets between %s and %s were lost, because one of the two "
+                                  "did not hear the other for progress_timeout, or was restarted. "
+                                  "Only this operation ends: call again",
+                                  td_operation_describe(core, o), td_core_node_name(core, a),
+                                  td_core_node_name(core, b)));
+}
+
+bool td_stall_may_cancel(const struct td_operation *o)
+{
+    return runs(o) && o->state != TD_OPERATION_BROKEN;
 }
 
 void td_stall_cancel(struct td_core *core, struct td_operation *o, const char *text)
 {
-    if (!runs(o) || o->state == TD_OPERATION_BROKEN)
+    if (!td_stall_may_cancel(o))
         return;
     td_operation_keep(o, &o->cancel_text, text);
     o->cancelled = true;
@@ -238,7 +247,13 @@ void td_stall_begin(struct td_operation *o)
 uint32_t td_stall_waits_for(const struct td_core *core, const struct td_operation *o)
 {
     uint32_t node = td_engine_owed_by(o);
-    return node != UINT32_MAX && td_inflight_computes(core, o) ? core->node : node;
+    return node != UINT32_MAX && o->flights > o->packets ? core->node : node;
+}
+
+/* hears returns false if this node cannot go on, whatever the node that it waits for waits for. */
+static bool hears(const struct td_core *core, uint32_t node)
+{
+    return !core->link[node].torn && td_silence_now(core, node) == 0;
 }
 
 static const char *explain(struct td_core *core, const struct td_operation *o, uint32_t node)
@@ -251,6 +266,16 @@ static const char *explain(struct td_core *core, const struct td_operation *o, u
                               "Only this operation ends: raise [limits] progress_timeout if its "
                               "computations take so long, or [compute] workers",
                               what, me, tenths / 10, tenths % 10);
+    const struct td_link *link = &core->link[node];
+    if (!hears(core, node))
+        return td_core_format(core,
+                              "%s has stalled: %s has waited %llu.%llu s for %s, and the link "
+                              "between them %s. Only this operation ends: call again when the "
+                              "network works",
+                              what, me, tenths / 10, tenths % 10, td_core_node_name(core, node),
+                              !td_link_is_up(link) ? "is down"
+                              : link->torn         ? "has not resumed"
+                                                   : "is silent");
     return td_core_format(core,
                           "%s has stalled: %s has waited %llu.%llu s for %s, which is alive. Only "
                           "this operation ends: see the log of that node, or raise [limits] "
@@ -291,7 +316,8 @@ void td_stall_timers(struct td_core *core, struct td_operation *o)
     uint32_t node = o->state == TD_OPERATION_BROKEN ? UINT32_MAX : td_stall_waits_for(core, o);
     if (late && node != UINT32_MAX && o->appeal_at == TD_TIME_NEVER) {
         o->appeal_at = core->now + limit;
-        appeal(core, o, TD_ERR_TIMEOUT, explain(core, o, node), node);
+        appeal(core, o, TD_ERR_TIMEOUT, explain(core, o, node),
+               hears(core, node) ? node : core->node);
     }
     td_core_alarm(core, stands ? core->now + limit : o->progress_at + limit);
     if (!doubt)

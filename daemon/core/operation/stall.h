@@ -26,12 +26,14 @@
 /* td_stall_break ends an operation that cannot go on at this node, for all its ranks: before the
  * release by an appeal, and afterwards by an appeal with is_running if other nodes take part. */
 void td_stall_break(struct td_core *core, struct td_operation *o, td_err error, const char *text);
-/* td_stall_packets_lost ends an operation that has lost packets with a session of this node and
- * another one. If that is a node of the group, the group is parted instead (parting.h). */
-void td_stall_packets_lost(struct td_core *core, struct td_operation *o, uint32_t node);
+/* td_stall_packets_lost ends an operation that has lost packets with the session of two neighbours.
+ * If both are nodes of the group, the group is parted instead (parting.h). */
+void td_stall_packets_lost(struct td_core *core, struct td_operation *o, uint32_t a, uint32_t b);
 /* td_stall_cancel ends an operation that runs, with TD_ERR_CANCELLED, as soon as it has made no
  * progress for a heartbeat. One that makes progress completes. */
 void td_stall_cancel(struct td_core *core, struct td_operation *o, const char *text);
+/* td_stall_may_cancel returns true if td_stall_cancel would. */
+bool td_stall_may_cancel(const struct td_operation *o);
 /* td_stall_begin forgets what belonged to the time before the release. */
 void td_stall_begin(struct td_operation *o);
 /* td_stall_completed ends the operation elsewhere, if this node is the root, has heard that another

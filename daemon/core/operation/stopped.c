@@ -71,17 +71,29 @@ void td_stopped_begin(const struct td_core *core, struct td_operation *o)
     o->look_at = core->options.process_state ? core->now + TD_STOPPED_FIRST_NS : TD_TIME_NEVER;
 }
 
+/* is_awaited returns true if a rank of this node has not called, and may. */
+static bool is_awaited(const struct td_operation *o, uint32_t local)
+{
+    const struct td_seat *seat = &o->communicator->seat[local];
+    return o->arrival[local].state == TD_ARRIVAL_ABSENT && td_seat_occupied(seat) && seat->client;
+}
+
 void td_stopped_look(struct td_core *core, struct td_operation *o)
 {
     const struct td_communicator *c = o->communicator;
-    o->look_at = TD_TIME_NEVER; /* the ranks of this node have called */
-    for (uint32_t i = 0; i < c->ranks; i++) {
-        const struct td_seat *seat = &c->seat[i];
-        if (o->arrival[i].state != TD_ARRIVAL_ABSENT || !td_seat_occupied(seat) || !seat->client)
-            continue;
-        look_at_rank(core, o, seat);
-        o->look_at = core->now + TD_STOPPED_LOOK_NS;
-    }
+    uint32_t looks = 0, i = o->look_from;
+    bool waits = false;
+    for (; i < c->ranks && looks < TD_STOPPED_RANKS; i++)
+        if (is_awaited(o, i)) {
+            look_at_rank(core, o, &c->seat[i]);
+            looks++;
+        }
+    o->look_from = i < c->ranks ? i : 0;
+    for (i = 0; i < c->ranks && !waits; i++)
+        waits = is_awaited(o, i);
+    o->look_at = !waits         ? TD_TIME_NEVER
+                 : o->look_from ? core->now + TD_STOPPED_NEXT_NS
+                                : core->now + TD_STOPPED_LOOK_NS;
 }
 
 void td_stopped_over(struct td_core *core, struct td_operation *o)

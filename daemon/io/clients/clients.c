@@ -2,7 +2,6 @@
 #include "clients.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +10,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/allowance.h"
 #include "base/variables.h"
 #include "closer.h"
 #include "denials.h"
@@ -21,27 +19,20 @@
 #include "io/descriptors.h"
 #include "letterbox.h"
 #include "observers.h"
+#include "outbox.h"
 #include "process.h"
 #include "segments.h"
+#include "sharing.h"
 #include "turns.h"
 #include "wire/client.h"
 
 enum {
-    WAITING_MAX = 256,            /* replies from which on no more requests are read */
-    WAITING_BYTES = 1 << 16,      /* bytes of replies from which on no more requests are read */
-    WAITING_BYTES_MAX = 16 << 20, /* of replies to requests that were read before */
-    CLOSING_MS = 5000,            /* time for the last replies of a client that is expelled */
+    CLOSING_MS = 5000, /* time for the last replies of a client that is expelled */
+    RETRY_MS = 20,     /* until replies with descriptors may have been read */
+    PASSED_PART = 4,   /* of RLIMIT_NOFILE: unread descriptors, then one for a client */
     BUCKETS = 256,
     PASSED_MAX = 253, /* descriptors in one message (SCM_MAX_FD). The kernel closes those that there
                          is no space for, and may sleep meanwhile */
-};
-
-/* struct waiting: a reply that the socket did not accept at once. */
-struct waiting {
-    struct waiting *next;
-    int fd; /* that goes with it, or -1 */
-    size_t size;
-    uint8_t bytes[];
 };
 
 struct connection {
@@ -57,13 +48,12 @@ struct connection {
     int pid;
     struct td_letterbox box;
     struct connection *next_boxed, **boxed; /* the list of those with letters */
-    struct waiting *waiting, **waiting_last;
-    uint32_t waiting_count;
-    size_t waiting_bytes;
+    struct td_outbox out;
     uint64_t close_at; /* closing: when its last replies are dropped, in ms of the loop */
     bool cut_off;      /* it is being disconnected: nothing more is sent */
     bool closing;      /* close it once the waiting replies are sent */
     bool paused;       /* its requests are not read */
+    bool shares;       /* its REGION is under way */
     bool removed;      /* it has ended, and waits for what has a handle of it */
 };
 
@@ -74,8 +64,10 @@ struct td_clients {
     struct td_denials denials;
     struct td_observers observers;
     uv_timer_t sweep; /* runs while a connection is closing */
-    size_t waiting_bytes;
-    struct td_log_rate unread_log, accept_log, expelled_log, unwatched_log, strays_log;
+    uv_timer_t retry; /* runs while a connection needs it (needs_retry) */
+    struct td_outbox_all out;
+    struct td_log_rate unread_log, accept_log, expelled_log, unwatched_log, strays_log,
+        unpassed_log;
     struct td_events events;
     struct connection *first_boxed;
     bool listens;     /* the loop does not sleep: it looks for letters */
@@ -111,13 +103,6 @@ static void on_closed(uv_handle_t *handle)
     free_closed(x);
 }
 
-static void free_waiting(struct waiting *w)
-{
-    if (w->fd >= 0)
-        close(w->fd);
-    free(w);
-}
-
 static void remove_connection(struct connection *x)
 {
     struct td_clients *c = x->clients;
@@ -127,12 +112,7 @@ static void remove_connection(struct connection *x)
     *link = x->next;
     x->removed = true;
     c->count--;
-    c->waiting_bytes -= x->waiting_bytes;
-    while (x->waiting) {
-        struct waiting *w = x->waiting;
-        x->waiting = w->next;
-        free_waiting(w);
-    }
+    td_outbox_fini(&x->out);
     td_letterbox_free(&x->box, c->loop->regions);
     if (x->boxed && (*x->boxed = x->next_boxed))
         x->next_boxed->boxed = x->boxed;
@@ -190,19 +170,35 @@ static bool has_descriptors(const struct td_clients *c, uint64_t count)
                               uv_now(&c->loop->uv));
 }
 
-static void map_region(struct connection *x, struct td_request *q, int fd, bool cut)
+static void on_shared(void *clients, uint32_t client);
+
+/* share_region has the file of a REGION mapped on a thread, takes its descriptor and returns true;
+ * or it writes into the request why not. */
+static bool share_region(struct connection *x, struct td_request *q, int *fd, bool cut)
 {
-    struct td_loop *loop = x->clients->loop;
+    struct td_clients *c = x->clients;
+    bool may_keep = *fd >= 0 && has_descriptors(c, 1);
+    const struct td_sharing sharing = {.loop = c->loop,
+                                       .closer = c->closer,
+                                       .client = x->id,
+                                       .uid = x->uid,
+                                       .may_keep = may_keep,
+                                       .ended = on_shared,
+                                       .user = c};
     q->u.region.error = cut ? TD_ERR_SYSTEM : TD_ERR_INVALID;
     q->u.region.text = cut ? "the daemon has no file descriptor left for this memory: raise "
                              "LimitNOFILE of torusd.service"
                            : "the request carries no file descriptor";
-    if (fd < 0)
-        return;
-    bool may_keep = has_descriptors(x->clients, 1);
-    td_descriptors_take(&loop->descriptors, may_keep);
-    q->u.region.error = td_regions_map(loop->regions, fd, q->u.region.bytes, x->uid, may_keep,
-                                       &q->u.region.handle, &q->u.region.text);
+    if (*fd < 0)
+        return false;
+    td_descriptors_take(&c->loop->descriptors, 1);
+    if (td_sharing_begin(&sharing, q, *fd)) {
+        *fd = -1;
+        return true;
+    }
+    q->u.region.error = TD_ERR_NO_MEMORY;
+    q->u.region.text = "the daemon has no memory for the records of a region";
+    return false;
 }
 
 /* note_kind says with what request the loop is busy. Calls that execute something are short. */
@@ -238,7 +234,10 @@ static void note_strays(struct connection *x, const struct td_request *hello)
                      (unsigned long long)x->uid, text);
 }
 
-static void handle_datagram(struct connection *x, const uint8_t *bytes, size_t size, int fd,
+static void rearm(struct connection *x);
+
+/* handle_datagram handles a request. *fd is its descriptor, or -1; -1 afterwards: it was taken. */
+static void handle_datagram(struct connection *x, const uint8_t *bytes, size_t size, int *fd,
                             bool cut)
 {
     struct td_clients *c = x->clients;
@@ -255,8 +254,11 @@ static void handle_datagram(struct connection *x, const uint8_t *bytes, size_t s
     } else {
         note_kind(c->loop, &q);
     }
-    if (error == TD_OK && q.kind == TD_REQUEST_REGION)
-        map_region(x, &q, fd, cut);
+    if (error == TD_OK && q.kind == TD_REQUEST_REGION && share_region(x, &q, fd, cut)) {
+        x->shares = true;
+        rearm(x);
+        return;
+    }
     if (error == TD_OK && q.kind == TD_REQUEST_HELLO)
         note_strays(x, &q);
     td_loop_feed(c->loop, &e);
@@ -268,9 +270,10 @@ static bool take_letter(struct connection *x)
     struct td_clients *c = x->clients;
     if (!x->box.letters || x->closing || x->paused)
         return false;
+    int none = -1;
     size_t size = td_letterbox_take(&x->box, c->listens, c->letter);
     if (size)
-        handle_datagram(x, c->letter, size, -1, false);
+        handle_datagram(x, c->letter, size, &none, false);
     return size > 0;
 }
 
@@ -296,83 +299,66 @@ static void receive(struct connection *x)
         lose(x);
     } else if (!ended) {
         x->box.received++;
-        handle_datagram(x, c->bytes, (size_t)size, fd, message.msg_flags & MSG_CTRUNC);
+        handle_datagram(x, c->bytes, (size_t)size, &fd, message.msg_flags & MSG_CTRUNC);
     }
     if (fd >= 0)
         td_closer_close(c->closer, x->uid, fd);
 }
 
-/* transmit sends a reply, with a descriptor unless that is -1. It returns false with errno. */
-static bool transmit(const struct connection *x, const uint8_t *bytes, size_t size, int fd)
+/* is_gone returns true if a reply could not be sent because the client has closed its connection.
+ * on_poll will see the end of file. */
+static bool is_gone(int error)
 {
-    if (fd < 0)
-        return send(x->fd, bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
-    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof fd)] = {0};
-    struct iovec part = {.iov_base = (void *)(uintptr_t)bytes, .iov_len = size};
-    struct msghdr message = {.msg_iov = &part,
-                             .msg_iovlen = 1,
-                             .msg_control = control,
-                             .msg_controllen = sizeof control};
-    struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
-    rights->cmsg_level = SOL_SOCKET;
-    rights->cmsg_type = SCM_RIGHTS;
-    rights->cmsg_len = CMSG_LEN(sizeof fd);
-    memcpy(CMSG_DATA(rights), &fd, sizeof fd);
-    return sendmsg(x->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
+    return error == EPIPE || error == ECONNRESET || error == ENOTCONN;
 }
 
+/* cut_off ends a connection that misses a reply, for an error of td_outbox_put or td_outbox_flush.
+ */
+static void cut_off(struct connection *x, int error)
+{
+    if (is_gone(error))
+        return;
+    td_log_rated(&x->clients->unread_log, td_loop_now(), TD_LOG_WARNING,
+                 "closing the connection of process %d of user %llu: %s (%u replies queued)",
+                 x->pid, (unsigned long long)x->uid,
+                 error == ENOSPC ? "it does not read its replies" : strerror(error), x->out.count);
+    x->cut_off = true;
+    shutdown(x->fd, SHUT_RDWR); /* on_poll will see the end of file */
+}
+
+/* flush sends what waits. It returns false if the connection is to end. */
 static bool flush(struct connection *x)
 {
-    while (x->waiting) {
-        struct waiting *w = x->waiting;
-        if (!transmit(x, w->bytes, w->size, w->fd))
-            return errno == EAGAIN || errno == EINTR;
-        x->waiting = w->next;
-        x->waiting_count--;
-        x->waiting_bytes -= w->size;
-        x->clients->waiting_bytes -= w->size;
-        free_waiting(w);
-    }
-    x->waiting_last = &x->waiting;
-    return !x->closing;
+    int error = td_outbox_flush(&x->out);
+    if (error)
+        cut_off(x, error);
+    return !error && (td_outbox_waits(&x->out) || !x->closing);
 }
 
 static void on_poll(uv_poll_t *poll, int error, int events);
 
-/* unread_of returns the bytes of replies that the clients of a user have not read. */
-static size_t unread_of(const struct td_clients *c, uint64_t uid)
+/* may_read returns true while the last request has been answered if it was REGION, few replies
+ * wait, and few descriptors of the user are still to be closed. A client that computes and reads
+ * its replies later keeps its connection; its next requests wait in the socket. */
+static bool may_read(struct connection *x)
 {
-    size_t bytes = 0;
-    for (int i = 0; i < BUCKETS; i++)
-        for (const struct connection *x = c->connection[i]; x; x = x->next)
-            bytes += x->uid == uid ? x->waiting_bytes : 0;
-    return bytes;
-}
-
-/* has_room returns true if another reply to the client may have to wait. */
-static bool has_room(const struct connection *x)
-{
-    const struct td_clients *c = x->clients;
-    const struct td_settings *s = &c->loop->config->settings;
-    if (x->waiting_count == 0)
-        return true; /* so that every client that reads goes on */
-    if (x->waiting_count >= WAITING_MAX || x->waiting_bytes >= WAITING_BYTES)
-        return false;
-    if (c->waiting_bytes < s->unread_bytes_max / TD_RESERVED_PART)
-        return true;
-    size_t own = unread_of(c, x->uid);
-    return own < td_allowance(s->unread_bytes_max, c->waiting_bytes - own, s->share_percent, false);
-}
-
-/* may_read returns true while few replies wait, and few descriptors of the user are still to be
- * closed. A client that computes and reads its replies later keeps its connection; its next
- * requests wait in the socket. */
-static bool may_read(const struct connection *x)
-{
-    return has_room(x) && td_closer_pending(x->clients->closer, x->uid) < TD_CLOSER_PENDING_MAX;
+    const struct td_settings *s = &x->clients->loop->config->settings;
+    return !x->shares && td_outbox_has_room(&x->out, s->unread_bytes_max, s->share_percent) &&
+           td_passing_may(&x->out.passing, x->fd) &&
+           td_closer_pending(x->clients->closer, x->uid) < TD_CLOSER_PENDING_MAX;
 }
 
 static void on_unread(uv_idle_t *idle);
+static void on_retry(uv_timer_t *timer);
+
+/* needs_retry returns true if nothing tells when the client can go on: the system does not say when
+ * replies with descriptors have been read. */
+static bool needs_retry(struct connection *x)
+{
+    struct td_passing *p = &x->out.passing;
+    bool unread = x->paused && p->waiting == 0 && !td_passing_may(p, x->fd);
+    return x->out.held || (unread && !x->closing);
+}
 
 static void rearm(struct connection *x)
 {
@@ -383,9 +369,21 @@ static void rearm(struct connection *x)
         uv_idle_start(&x->clients->unread, on_unread);
     if (!x->paused)
         events |= UV_READABLE;
-    if (x->waiting)
+    if (td_outbox_waits(&x->out) && !x->out.held)
         events |= UV_WRITABLE;
+    if (needs_retry(x) && !uv_is_active((uv_handle_t *)&x->clients->retry))
+        uv_timer_start(&x->clients->retry, on_retry, RETRY_MS, 0);
     uv_poll_start(&x->poll, events, on_poll);
+}
+
+/* on_shared goes on with a client whose REGION has ended. */
+static void on_shared(void *clients, uint32_t client)
+{
+    struct connection *x = find(clients, client);
+    if (!x)
+        return;
+    x->shares = false;
+    rearm(x);
 }
 
 /* ---- turns ---- */
@@ -505,6 +503,18 @@ static void on_poll(uv_poll_t *poll, int error, int events)
         rearm(x);
 }
 
+/* on_retry sends what the system did not accept, and looks what has been read. */
+static void on_retry(uv_timer_t *timer)
+{
+    struct td_clients *c = timer->data;
+    for (int i = 0; i < BUCKETS; i++)
+        for (struct connection *x = c->connection[i]; x; x = x->next)
+            if (x->out.held && !flush(x))
+                shutdown(x->fd, SHUT_RDWR); /* on_poll will see the end of file */
+            else if (td_outbox_waits(&x->out) || x->paused)
+                rearm(x);
+}
+
 /* on_descriptors_closed goes on with what waited for descriptors. */
 static void on_descriptors_closed(void *user)
 {
@@ -544,9 +554,12 @@ static void accept_client(struct td_clients *c, int fd)
     struct connection *x = calloc(1, sizeof *x);
     td_descriptors_take(&c->loop->descriptors, TD_DESCRIPTORS_OF_CLIENT);
     if (!x || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 ||
+        !td_outbox_init(&x->out, &c->out, peer.uid, fd) ||
         uv_poll_init(&c->loop->uv, &x->poll, fd) != 0) {
         td_log_rated(&c->accept_log, td_loop_now(), TD_LOG_WARNING, "cannot accept a client: %s",
                      strerror(errno));
+        if (x)
+            td_outbox_fini(&x->out);
         free(x);
         td_closer_close(c->closer, peer.uid, fd);
         return;
@@ -558,7 +571,6 @@ static void accept_client(struct td_clients *c, int fd)
     x->uid = peer.uid;
     x->pid = (int)peer.pid;
     x->poll.data = x;
-    x->waiting_last = &x->waiting;
     x->next = c->connection[x->id % BUCKETS];
     c->connection[x->id % BUCKETS] = x;
     c->count++;
@@ -583,31 +595,6 @@ static void on_connect(void *user, int fd)
 
 /* ---- sending ---- */
 
-static void keep_waiting(struct connection *x, const uint8_t *bytes, size_t size, int fd)
-{
-    struct waiting *w =
-        x->waiting_bytes + size <= WAITING_BYTES_MAX ? malloc(sizeof *w + size) : NULL;
-    if (!w) {
-        td_log_rated(&x->clients->unread_log, td_loop_now(), TD_LOG_WARNING,
-                     "closing the connection of process %d of user %llu: it does not read its "
-                     "replies (%u queued)",
-                     x->pid, (unsigned long long)x->uid, x->waiting_count);
-        x->cut_off = true;
-        shutdown(x->fd, SHUT_RDWR); /* on_poll will see the end of file */
-        return;
-    }
-    w->next = NULL;
-    w->fd = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0); /* -1: the client works by requests */
-    w->size = size;
-    memcpy(w->bytes, bytes, size);
-    *x->waiting_last = w;
-    x->waiting_last = &w->next;
-    x->waiting_count++;
-    x->waiting_bytes += size;
-    x->clients->waiting_bytes += size;
-    rearm(x);
-}
-
 /* note_expelled logs why the core ends a connection: only an ERROR of no request says that. */
 static void note_expelled(struct connection *x, const struct td_reply *r)
 {
@@ -617,22 +604,50 @@ static void note_expelled(struct connection *x, const struct td_reply *r)
                      r->text ? r->text : "");
 }
 
-static void reply(struct td_clients *c, uint32_t client, const struct td_reply *r, int fd)
+/* reply sends a reply, or keeps it waiting. It returns false if it has done neither, because there
+ * is no room for the descriptor. */
+static bool reply(struct connection *x, const struct td_reply *r, int fd)
 {
     uint8_t bytes[TD_DATAGRAM_MAX];
-    struct connection *x = find(c, client);
-    size_t size =
-        x && !x->closing && !x->cut_off ? td_wire_encode_reply(r, bytes, sizeof bytes) : 0;
+    size_t size = x->closing || x->cut_off ? 0 : td_wire_encode_reply(r, bytes, sizeof bytes);
     if (size == 0)
-        return;
+        return true;
     note_expelled(x, r);
-    if (fd < 0 && !x->waiting && td_letterbox_put(&x->box, bytes, size))
-        return;
+    if (fd < 0 && !td_outbox_waits(&x->out) && td_letterbox_put(&x->box, bytes, size))
+        return true;
+    bool may_copy = fd >= 0 && has_descriptors(x->clients, 1);
+    int error = td_outbox_put(&x->out, bytes, size, fd, may_copy);
+    if (error == EMFILE)
+        return false;
     x->box.sent++;
-    if (x->waiting || !transmit(x, bytes, size, fd)) {
-        if (x->waiting || errno == EAGAIN || errno == EINTR)
-            keep_waiting(x, bytes, size, fd);
+    if (error == EAGAIN) {
+        td_descriptors_take(&x->clients->loop->descriptors, fd >= 0);
+        rearm(x);
+    } else if (error) {
+        cut_off(x, error);
     }
+    return true;
+}
+
+/* pass sends a reply with a descriptor, or without it if the descriptor has no room: then the
+ * client works by requests. It returns true if the descriptor goes. fd -1: there is none. */
+static bool pass(struct connection *x, const struct td_reply *r, int fd)
+{
+    /* no request for a descriptor is read while there is no room, but JOINED may come any time */
+    bool may = fd >= 0 && (r->kind != TD_REPLY_JOINED || td_passing_may(&x->out.passing, x->fd));
+    if (may && reply(x, r, fd))
+        return true;
+    if (fd >= 0)
+        td_log_rated(&x->clients->unpassed_log, td_loop_now(), TD_LOG_WARNING,
+                     "process %d of user %llu makes its calls by requests: %s", x->pid,
+                     (unsigned long long)x->uid,
+                     may ? "the system has no room for a descriptor in its reply"
+                         : "it has not read earlier replies with descriptors");
+    struct td_reply without = *r;
+    if (r->kind == TD_REPLY_JOINED)
+        without.u.joined.has_letters = without.u.joined.has_segment = false;
+    (void)reply(x, &without, -1);
+    return false;
 }
 
 void td_clients_note(struct td_clients *c, const struct td_note *note, uint64_t lost)
@@ -651,15 +666,20 @@ void td_clients_tick(struct td_clients *c)
 }
 
 /* share_letters sends a client that its group spans nodes, and once the memory for its letters. */
-static void share_letters(struct connection *x, struct td_reply *joined)
+static void share_letters(struct connection *x, const struct td_reply *r)
 {
     struct td_clients *c = x->clients;
+    struct td_reply joined = *r;
     int fd = c->loop->config->segments ? td_letterbox_make(&x->box, c->loop->regions, x->uid) : -1;
-    joined->u.joined.has_letters = fd >= 0;
-    reply(c, x->id, joined, fd);
+    joined.u.joined.has_letters = fd >= 0;
+    bool passed = pass(x, &joined, fd);
     if (fd < 0)
         return;
     close(fd);
+    if (!passed) {
+        td_letterbox_free(&x->box, c->loop->regions);
+        return;
+    }
     x->boxed = &c->first_boxed;
     if ((x->next_boxed = c->first_boxed))
         x->next_boxed->boxed = &x->next_boxed;
@@ -668,31 +688,32 @@ static void share_letters(struct connection *x, struct td_reply *joined)
         td_letterbox_listens(&x->box, true);
 }
 
+/* share_segment sends a client that its group is on this node, and the segment of the group. */
+static void share_segment(struct connection *x, const struct td_reply *r)
+{
+    struct td_reply joined = *r;
+    struct td_segments *segments = x->clients->loop->segments;
+    uint32_t group = r->u.joined.group;
+    int fd = td_segments_share(segments, group, r->u.joined.size, x->uid, td_loop_now());
+    joined.u.joined.has_segment = fd >= 0;
+    (void)pass(x, &joined, fd);
+    td_segments_shared(segments, group);
+}
+
 void td_clients_reply(struct td_clients *c, uint32_t client, const struct td_reply *r)
 {
-    struct td_segments *segments = c->loop->segments;
     struct connection *x = find(c, client);
-    if (x)
-        td_events_reply(&c->events, td_loop_now(), (uint64_t)x->pid, x->uid, r);
-    if (r->kind == TD_REPLY_PEER_REGION && r->u.peer_region.handle && x) {
-        reply(c, client, r,
-              td_regions_descriptor(c->loop->regions, r->u.peer_region.handle, x->uid));
+    if (!x)
         return;
-    }
-    if (r->kind != TD_REPLY_JOINED || !x) {
-        reply(c, client, r, -1);
-        return;
-    }
-    struct td_reply joined = *r;
-    if (!r->u.joined.is_local) {
-        share_letters(x, &joined);
-        return;
-    }
-    int fd =
-        td_segments_share(segments, r->u.joined.group, r->u.joined.size, x->uid, td_loop_now());
-    joined.u.joined.has_segment = fd >= 0;
-    reply(c, client, &joined, fd);
-    td_segments_shared(segments, r->u.joined.group);
+    td_events_reply(&c->events, td_loop_now(), (uint64_t)x->pid, x->uid, r);
+    if (r->kind == TD_REPLY_PEER_REGION && r->u.peer_region.handle)
+        (void)pass(x, r, td_regions_descriptor(c->loop->regions, r->u.peer_region.handle, x->uid));
+    else if (r->kind == TD_REPLY_JOINED && r->u.joined.is_local)
+        share_segment(x, r);
+    else if (r->kind == TD_REPLY_JOINED)
+        share_letters(x, r);
+    else
+        (void)reply(x, r, -1);
 }
 
 /* on_sweep ends connections whose clients do not read the replies that said why. */
@@ -718,7 +739,7 @@ void td_clients_close(struct td_clients *c, uint32_t client)
     if (!x)
         return;
     x->closing = true;
-    if (!x->waiting) {
+    if (!td_outbox_waits(&x->out)) {
         remove_connection(x);
         return;
     }
@@ -757,6 +778,7 @@ static void on_lacking(void *user, int listener)
 static void close_handles(struct td_clients *c)
 {
     uv_close((uv_handle_t *)&c->sweep, NULL);
+    uv_close((uv_handle_t *)&c->retry, NULL);
     uv_close((uv_handle_t *)&c->unread, NULL);
     uv_close((uv_handle_t *)&c->unserved, NULL);
     uv_close((uv_handle_t *)&c->polled, NULL);
@@ -776,9 +798,12 @@ struct td_clients *td_clients_create(struct td_loop *loop, char *why, size_t why
         free(c);
         return NULL;
     }
-    td_regions_unmap_on(loop->regions, c->closer);
+    td_regions_work_on(loop->regions, c->closer);
     uv_timer_init(&loop->uv, &c->sweep);
     c->sweep.data = c;
+    uv_timer_init(&loop->uv, &c->retry);
+    c->retry.data = c;
+    c->out.passing.most = td_descriptors_limit() / PASSED_PART;
     uv_idle_init(&loop->uv, &c->unread);
     c->unread.data = c;
     td_turns_init(&c->turns);
@@ -789,7 +814,7 @@ struct td_clients *td_clients_create(struct td_loop *loop, char *why, size_t why
     static const struct td_acceptor_calls calls = {has_place, on_connect, on_lacking};
     if (td_entrance_open(&c->entrance, &loop->uv, loop->config->socket, &calls, c, why, why_bytes))
         return c;
-    td_regions_unmap_on(loop->regions, NULL);
+    td_regions_work_on(loop->regions, NULL);
     td_closer_stop(c->closer);
     close_handles(c);
     uv_run(&loop->uv, UV_RUN_NOWAIT); /* the loop lets go of the handles */
@@ -822,7 +847,7 @@ void td_clients_free(struct td_clients *c)
 {
     if (!c)
         return;
-    td_regions_unmap_on(c->loop->regions, NULL);
+    td_regions_work_on(c->loop->regions, NULL);
     td_closer_destroy(c->closer);
     free(c);
 }

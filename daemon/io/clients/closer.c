@@ -5,77 +5,49 @@
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "closing.h"
+#include "io/log.h"
+
+/* The thread sanitizer would report the reads of touch: ranks write to the memory meanwhile. */
+#define UNCHECKED __attribute__((no_sanitize("thread")))
+
 enum { STACK_BYTES = 1 << 18, PIECE_BYTES = 1 << 19 };
 
-enum work { WORK_CLOSE, WORK_UNMAP, WORK_POPULATE, WORK_TRIM };
+enum work { WORK_CLOSE, WORK_UNMAP, WORK_POPULATE, WORK_TOUCH, WORK_TRIM, WORK_CALL };
 
-/* struct item: a descriptor to close, memory to unmap or to populate, or malloc's to trim. */
+/* struct item: a descriptor to close, memory to unmap, to populate or to touch, malloc's to trim,
+ * or a call. */
 struct item {
-    struct item *next;
+    struct td_closing_item queued; /* the first member */
     enum work work;
-    uint64_t uid;
     uint8_t *base;
     size_t bytes;
     int fd;
+    struct td_closer_call *call;
 };
 
 struct td_closer {
     pthread_mutex_t mutex;
     pthread_cond_t more; /* an item was added or a user has a free thread again, or `ending` */
     pthread_cond_t less; /* a thread has ended */
-    struct item *first, **last;
-    uint32_t queued, threads, idle;
-    const struct item *running[TD_CLOSER_THREADS]; /* the item of each thread, or NULL */
+    struct td_closing queues;
+    struct td_closer_call *done; /* calls that have ended, the last one first */
+    uint32_t threads, idle;
     bool ending, stopped;
     uv_async_t async;
     void (*closed)(void *user);
     void *user;
 };
 
-struct start {
-    struct td_closer *closer;
-    uint32_t number;
-};
-
-static uint32_t threads_of(const struct td_closer *c, uint64_t uid)
-{
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < c->threads; i++)
-        count += c->running[i] && c->running[i]->uid == uid;
-    return count;
-}
-
-/* is_used returns true if a thread populates the memory that the item unmaps. Something else could
- * be mapped there before that thread is done. */
-static bool is_used(const struct td_closer *c, const struct item *item)
-{
-    for (uint32_t i = 0; i < c->threads && item->work == WORK_UNMAP; i++)
-        if (c->running[i] && c->running[i]->base == item->base)
-            return true;
-    return false;
-}
-
-/* take returns the first item whose user has a free thread, off the list, or NULL. */
-static struct item *take(struct td_closer *c)
-{
-    for (struct item **link = &c->first; *link; link = &(*link)->next) {
-        struct item *item = *link;
-        if (threads_of(c, item->uid) >= TD_CLOSER_USER_THREADS || is_used(c, item))
-            continue;
-        *link = item->next;
-        if (!*link)
-            c->last = link;
-        c->queued--;
-        return item;
-    }
-    return NULL;
-}
+/* The closer of which threads still work when the process ends: it is not lost. */
+static struct td_closer *volatile left;
 
 /* advise advises the kernel of the memory of an item, a piece at a time: each takes the lock of the
  * address space, and the loop maps memory meanwhile. */
@@ -86,6 +58,16 @@ static void advise(const struct item *item, int advice)
         if (madvise(item->base + at, piece, advice) != 0)
             return;
     }
+}
+
+/* touch reads a byte of each page, so that the page exists and is mapped. madvise costs less for
+ * many pages, but holds the lock of the address space: the loop, which maps memory, would wait
+ * until this thread has a processor again. */
+UNCHECKED static void touch(const struct item *item)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    for (size_t at = 0; at < item->bytes; at += page)
+        (void)atomic_load((_Atomic uint8_t *)(item->base + at));
 }
 
 /* end_item does the work of an item. */
@@ -102,20 +84,37 @@ static void end_item(const struct item *item)
     case WORK_POPULATE:
         advise(item, MADV_POPULATE_WRITE);
         break;
+    case WORK_TOUCH:
+        touch(item);
+        break;
     case WORK_TRIM:
         malloc_trim(0);
+        break;
+    case WORK_CALL:
+        item->call->work(item->call);
         break;
     }
 }
 
-static void *run(void *argument)
+/* end_call returns a call to the loop's thread, or drops it. The mutex is locked. */
+static void end_call(struct td_closer *c, struct td_closer_call *call)
 {
-    struct start start = *(struct start *)argument;
-    struct td_closer *c = start.closer;
-    free(argument);
+    if (!c->stopped) {
+        call->next = c->done;
+        c->done = call;
+        return;
+    }
+    pthread_mutex_unlock(&c->mutex);
+    call->drop(call);
+    pthread_mutex_lock(&c->mutex);
+}
+
+static void *run(void *closer)
+{
+    struct td_closer *c = closer;
     pthread_mutex_lock(&c->mutex);
     while (true) {
-        struct item *item = take(c);
+        struct item *item = (struct item *)td_closing_take(&c->queues);
         if (!item && c->ending)
             break;
         if (!item) {
@@ -124,11 +123,15 @@ static void *run(void *argument)
             c->idle--;
             continue;
         }
-        c->running[start.number] = item;
+        /* in the end regions are unmapped, and nobody waits for calls */
+        bool due = !c->ending || (item->work != WORK_TOUCH && item->work != WORK_CALL);
         pthread_mutex_unlock(&c->mutex);
-        end_item(item);
+        if (due)
+            end_item(item);
         pthread_mutex_lock(&c->mutex);
-        c->running[start.number] = NULL;
+        if (item->work == WORK_CALL)
+            end_call(c, item->call);
+        td_closing_end(&c->queues, &item->queued);
         free(item);
         if (!c->stopped)
             uv_async_send(&c->async);
@@ -139,34 +142,37 @@ static void *run(void *argument)
     return NULL;
 }
 
-/* start_thread starts one more thread, without signals: those are the loop's. */
+/* start_thread starts one more thread, without signals: those are the loop's, except that of a page
+ * that is lost (regions). */
 static bool start_thread(struct td_closer *c)
 {
-    struct start *start = malloc(sizeof *start);
     pthread_attr_t attributes;
     pthread_t thread;
     sigset_t all, before;
-    if (!start)
-        return false;
-    *start = (struct start){c, c->threads};
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     sigfillset(&all);
+    sigdelset(&all, SIGBUS);
     pthread_sigmask(SIG_BLOCK, &all, &before);
-    bool good = pthread_create(&thread, &attributes, run, start) == 0;
+    bool good = pthread_create(&thread, &attributes, run, c) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
-    if (good)
-        c->threads++;
-    else
-        free(start);
+    c->threads += good;
     return good;
 }
 
 static void on_async(uv_async_t *async)
 {
     struct td_closer *c = async->data;
+    pthread_mutex_lock(&c->mutex);
+    struct td_closer_call *call = c->done, *next = NULL;
+    c->done = NULL;
+    pthread_mutex_unlock(&c->mutex);
+    for (; call; call = next) {
+        next = call->next;
+        call->done(call);
+    }
     c->closed(c->user);
 }
 
@@ -178,7 +184,7 @@ struct td_closer *td_closer_create(uv_loop_t *uv, void (*closed)(void *user), vo
     pthread_mutex_init(&c->mutex, NULL);
     pthread_cond_init(&c->more, NULL);
     pthread_cond_init(&c->less, NULL);
-    c->last = &c->first;
+    c->queues.user_threads = TD_CLOSER_USER_THREADS;
     c->closed = closed;
     c->user = user;
     pthread_mutex_lock(&c->mutex);
@@ -193,71 +199,78 @@ struct td_closer *td_closer_create(uv_loop_t *uv, void (*closed)(void *user), vo
     return c;
 }
 
-/* pending returns how many items of a user run or wait, `most` at most. */
-static uint32_t pending(const struct td_closer *c, uint64_t uid, uint32_t most)
+/* call_thread wakes or starts a thread for an item that may run. */
+static void call_thread(struct td_closer *c)
 {
-    uint32_t count = threads_of(c, uid);
-    for (const struct item *item = c->first; item && count < most; item = item->next)
-        count += item->uid == uid;
-    return count;
-}
-
-/* call_thread wakes or starts a thread for an item that was added. If its user has as many threads
- * as it may, or has called them, one of these takes the item after its own. */
-static void call_thread(struct td_closer *c, const struct item *item)
-{
-    if (pending(c, item->uid, TD_CLOSER_USER_THREADS + 1) > TD_CLOSER_USER_THREADS)
-        return;
-    if (c->queued > c->idle && c->threads < TD_CLOSER_THREADS)
+    if (c->queues.ready > c->idle && c->threads < TD_CLOSER_THREADS)
         (void)start_thread(c); /* if that fails, a thread that ends its item takes this one */
     else
         pthread_cond_signal(&c->more);
 }
 
-/* add gives the threads an item. Without memory the caller does its work: the process is about to
- * end in any case. */
-static void add(struct td_closer *c, const struct item *what)
+/* give gives the threads an item. It returns false if there is no memory. */
+static bool give(struct td_closer *c, uint64_t uid, const struct item *what)
 {
     struct item *item = malloc(sizeof *item);
-    if (!item) {
-        end_item(what);
-        return;
-    }
+    if (!item)
+        return false;
     *item = *what;
-    item->next = NULL;
+    item->queued.memory = what->base;
+    item->queued.unmaps = what->work == WORK_UNMAP;
+    item->queued.urgent = what->work == WORK_CALL;
     pthread_mutex_lock(&c->mutex);
-    *c->last = item;
-    c->last = &item->next;
-    c->queued++;
-    call_thread(c, item);
+    uint32_t before = c->queues.ready;
+    bool good = td_closing_add(&c->queues, &item->queued, uid);
+    if (c->queues.ready > before) /* otherwise a thread of its user takes it after its own */
+        call_thread(c);
     pthread_mutex_unlock(&c->mutex);
+    if (!good)
+        free(item);
+    return good;
+}
+
+/* add gives the threads an item. Without memory the caller does its work: the process is about to
+ * end in any case. */
+static void add(struct td_closer *c, uint64_t uid, const struct item *what)
+{
+    if (!give(c, uid, what))
+        end_item(what);
+}
+
+bool td_closer_call(struct td_closer *c, uint64_t uid, struct td_closer_call *call)
+{
+    return give(c, uid, &(struct item){.work = WORK_CALL, .call = call, .fd = -1});
 }
 
 void td_closer_close(struct td_closer *c, uint64_t uid, int fd)
 {
-    add(c, &(struct item){.work = WORK_CLOSE, .uid = uid, .fd = fd});
+    add(c, uid, &(struct item){.work = WORK_CLOSE, .fd = fd});
 }
 
 void td_closer_unmap(struct td_closer *c, uint64_t uid, void *base, size_t bytes)
 {
-    add(c, &(struct item){.work = WORK_UNMAP, .uid = uid, .base = base, .bytes = bytes, .fd = -1});
+    add(c, uid, &(struct item){.work = WORK_UNMAP, .base = base, .bytes = bytes, .fd = -1});
 }
 
 void td_closer_populate(struct td_closer *c, uint64_t uid, void *base, size_t bytes)
 {
-    add(c,
-        &(struct item){.work = WORK_POPULATE, .uid = uid, .base = base, .bytes = bytes, .fd = -1});
+    add(c, uid, &(struct item){.work = WORK_POPULATE, .base = base, .bytes = bytes, .fd = -1});
+}
+
+void td_closer_touch(struct td_closer *c, uint64_t uid, void *base, size_t bytes)
+{
+    add(c, uid, &(struct item){.work = WORK_TOUCH, .base = base, .bytes = bytes, .fd = -1});
 }
 
 void td_closer_trim(struct td_closer *c)
 {
-    add(c, &(struct item){.work = WORK_TRIM, .uid = TD_CLOSER_NOBODY, .fd = -1});
+    add(c, TD_CLOSER_NOBODY, &(struct item){.work = WORK_TRIM, .fd = -1});
 }
 
 uint32_t td_closer_pending(struct td_closer *c, uint64_t uid)
 {
     pthread_mutex_lock(&c->mutex);
-    uint32_t count = pending(c, uid, TD_CLOSER_PENDING_MAX);
+    uint32_t count = td_closing_pending(&c->queues, uid);
     pthread_mutex_unlock(&c->mutex);
     return count;
 }
@@ -283,9 +296,23 @@ void td_closer_destroy(struct td_closer *c)
     while (c->threads > 0 && pthread_cond_timedwait(&c->less, &c->mutex, &until) == 0)
         continue;
     bool ended = c->threads == 0;
+    uint64_t uid = TD_CLOSER_NOBODY;
+    if (!ended && td_closing_runs(&c->queues, &uid) && uid != TD_CLOSER_NOBODY)
+        td_log(TD_LOG_WARNING,
+               "the daemon has stopped, but its process may not end before processes of user %llu "
+               "give up a descriptor or memory: end these processes",
+               (unsigned long long)uid);
+    struct td_closer_call *call = c->done, *next = NULL;
+    c->done = NULL;
     pthread_mutex_unlock(&c->mutex);
-    if (!ended)
-        return; /* its threads still use it */
+    for (; call; call = next) {
+        next = call->next;
+        call->drop(call);
+    }
+    if (!ended) {
+        left = c;
+        return;
+    }
     pthread_mutex_destroy(&c->mutex);
     pthread_cond_destroy(&c->more);
     pthread_cond_destroy(&c->less);

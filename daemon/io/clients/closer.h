@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* closer: closes descriptors of clients, unmaps and populates their memory, on threads of its own.
+/* closer: closes descriptors of clients, maps, unmaps and populates their memory, on threads of its
+ * own.
  *
  * The loop closes nothing that a client has passed or connected, because close() may sleep for as
  * long as a client likes: on a socket with SO_LINGER, or on a file of a FUSE file system whose
@@ -8,12 +9,14 @@
  * operation would do otherwise; to return what malloc keeps takes milliseconds. The threads are not
  * libuv's, which compute.
  *
- * A thread that sleeps harms its user alone: one user occupies at most TD_CLOSER_USER_THREADS of
- * them, and the caller reads no more from a user with TD_CLOSER_PENDING_MAX things to close.
+ * A thread that sleeps harms its user alone: each user has a queue (closing.h) and occupies at most
+ * TD_CLOSER_USER_THREADS of them, and the caller reads no more from a user with
+ * TD_CLOSER_PENDING_MAX things to close.
  * Owns: what it was given, until it is closed. Borrows: the loop. */
 #ifndef TD_IO_CLIENTS_CLOSER_H
 #define TD_IO_CLIENTS_CLOSER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <uv.h>
@@ -32,14 +35,28 @@ struct td_closer *td_closer_create(uv_loop_t *uv, void (*closed)(void *user), vo
 void td_closer_stop(struct td_closer *closer);
 void td_closer_destroy(struct td_closer *closer);
 /* td_closer_close closes a descriptor of a user; td_closer_unmap unmaps memory. td_closer_populate
- * maps the pages of memory that exist in its file; the memory is unmapped here, too. */
+ * maps the pages of memory that exist in its file; td_closer_touch does so with a few pages, and
+ * makes those that do not exist. The memory is unmapped here, too. */
 void td_closer_close(struct td_closer *closer, uint64_t uid, int fd);
 void td_closer_unmap(struct td_closer *closer, uint64_t uid, void *base, size_t bytes);
 void td_closer_populate(struct td_closer *closer, uint64_t uid, void *base, size_t bytes);
+void td_closer_touch(struct td_closer *closer, uint64_t uid, void *base, size_t bytes);
+/* struct td_closer_call: a part of the record of work that may sleep for as long as a client likes.
+ * `work` runs on a thread, before what else waits there for its user; `done` follows on the loop's
+ * thread. If the closer stops before that, `drop` frees the record instead, on any thread; `work`
+ * may not have run. */
+struct td_closer_call {
+    void (*work)(struct td_closer_call *call);
+    void (*done)(struct td_closer_call *call);
+    void (*drop)(struct td_closer_call *call);
+    struct td_closer_call *next;
+};
+/* td_closer_call returns false if there is no memory for it; the caller keeps the record then. */
+bool td_closer_call(struct td_closer *closer, uint64_t uid, struct td_closer_call *call);
 /* td_closer_trim returns the pages that malloc keeps to the system. */
 void td_closer_trim(struct td_closer *closer);
-/* td_closer_pending returns the number of things of a user that are not closed yet, or
- * TD_CLOSER_PENDING_MAX if there are more. */
+/* td_closer_pending returns the number of things of a user that are not closed yet, in the same
+ * time for any number of things. */
 uint32_t td_closer_pending(struct td_closer *closer, uint64_t uid);
 
 #endif

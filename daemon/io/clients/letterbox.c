@@ -7,7 +7,8 @@ int td_letterbox_make(struct td_letterbox *box, struct td_regions *regions, uint
 {
     int fd = -1;
     if (!box->letters)
-        box->letters = td_regions_share(regions, sizeof *box->letters, uid, &box->handle, &fd);
+        box->letters = td_regions_share(regions, sizeof *box->letters, sizeof *box->letters, uid,
+                                        &box->handle, &fd);
     return fd;
 }
 

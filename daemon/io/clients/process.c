@@ -28,10 +28,12 @@ static int pidfd_of(int socket, int pid)
 
 char td_process_state(uint64_t pid)
 {
-    char path[40], text[256];
+    char path[64], text[256];
     if (pid == 0)
         return 0;
-    snprintf(path, sizeof path, "/proc/%llu/stat", (unsigned long long)pid);
+    /* of its first thread: that of the process has sums over all threads, which take long */
+    snprintf(path, sizeof path, "/proc/%llu/task/%llu/stat", (unsigned long long)pid,
+             (unsigned long long)pid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) /* /proc may hide other users' processes */
         return kill((pid_t)pid, 0) < 0 && errno == ESRCH ? 'X' : 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "regions.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -11,32 +11,31 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/limits.h"
 #include "compute/walk.h"
 #include "closer.h"
 #include "io/log.h"
+#include "mapping.h"
 #include "system/limits.h"
 #include "system/memory_file.h"
 
 enum {
     HUGE_PAGE_BYTES = 1 << 21,
-    INLINE_BYTES = 1 << 19, /* more memory is unmapped and populated on the threads of the closer */
-    PIECE_BYTES = 1024,     /* to copy shorter pieces costs less than to name them to the system */
-    SHARED_PART = 8,        /* of a user's memory: most of all files made here */
-    SPARE_BYTES = 1 << 28,  /* of address space */
-    KEPT_PART = 4,          /* of the descriptors of this process: most that regions keep; */
-    KEPT_UID_PART = 2,      /* of these: most of one user */
+    PIECE_BYTES = 1024,    /* to copy shorter pieces costs less than to name them to the system */
+    SHARED_PART = 8,       /* of a user's memory: most of all files made here */
+    SPARE_BYTES = 1 << 28, /* of address space */
+    KEPT_PART = 4,         /* of the descriptors of this process: most that regions keep; */
+    KEPT_UID_PART = 2,     /* of these: most of one user */
 };
 
 struct region {
-    uint8_t *base; /* NULL: unused entry */
+    uint8_t *base; /* NULL: unused, or `reserved` */
     uint64_t bytes, uid;
     int fd; /* -1: none is kept */
     uint32_t holders;
+    bool reserved; /* for a file that is being mapped */
     bool released;
     bool shared; /* td_regions_share made it */
     _Atomic bool lost;
@@ -50,7 +49,6 @@ struct td_regions {
     uint32_t count;    /* entries used so far */
     struct region region[TD_REGIONS_MAX];
     struct td_log_rate unshared_log;
-    char text[TD_TEXT_MAX];
 };
 
 /* State of the signal handler. A process has one daemon. */
@@ -158,93 +156,23 @@ void td_regions_destroy(struct td_regions *r)
     free(r);
 }
 
+/* is_taken returns true if an entry is mapped, or kept for a file that is being mapped. */
+static bool is_taken(const struct region *g)
+{
+    return g->base || g->reserved;
+}
+
 static uint64_t bytes_of_uid(const struct td_regions *r, uint64_t uid)
 {
     uint64_t bytes = 0;
     for (uint32_t i = 1; i < r->count; i++)
-        if (r->region[i].base && r->region[i].uid == uid)
+        if (is_taken(&r->region[i]) && r->region[i].uid == uid)
             bytes += r->region[i].bytes;
     return bytes;
 }
 
-/* check_pages returns NULL, or a sentence if the file is not exactly `bytes` long, has no page for
- * some byte, or pages of more than `beyond` bytes behind its end. The system counts the pages of a
- * file wherever they are. */
-static const char *check_pages(struct td_regions *r, int fd, uint64_t bytes, uint64_t beyond)
-{
-    struct stat st;
-    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-    if (fstat(fd, &st) != 0)
-        return "the daemon cannot examine the memory";
-    uint64_t present = (uint64_t)st.st_blocks * 512, size = (uint64_t)st.st_size;
-    uint64_t whole = size + (page - size % page) % page;
-    if (bytes == 0 || size != bytes)
-        snprintf(r->text, sizeof r->text,
-                 "the memory has %llu bytes, not the %llu announced: announce exactly its size",
-                 (unsigned long long)size, (unsigned long long)bytes);
-    else if (present < whole)
-        snprintf(r->text, sizeof r->text,
-                 "only %llu of %llu bytes are populated: call fallocate before sharing the memory",
-                 (unsigned long long)present, (unsigned long long)bytes);
-    else if (present > whole + beyond)
-        snprintf(r->text, sizeof r->text,
-                 "the memory has %llu bytes of pages beyond its end at %llu: allocate pages inside "
-                 "of it only",
-                 (unsigned long long)(present - whole), (unsigned long long)bytes);
-    else
-        return NULL;
-    return r->text;
-}
-
-/* fix seals a file that is mapped here, so that nobody can change its size or take pages out of it:
- * the daemon would fault them anew, at the expense of its own memory. The seals leave writable
- * mappings as they are. Pages beyond the end go, because they would count for missing ones: with
- * huge pages a file may have some. It returns NULL, or a sentence. */
-static const char *fix(struct td_regions *r, int fd, uint64_t bytes)
-{
-    if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE) != 0)
-        return "the memory is sealed against more seals: share it without F_SEAL_SEAL, so that the "
-               "daemon can forbid holes in it";
-    const char *wrong = check_pages(r, fd, bytes, HUGE_PAGE_BYTES);
-    if (wrong || ftruncate(fd, (off_t)bytes) != 0) /* to the size that it has */
-        return wrong ? wrong : "the daemon cannot remove pages beyond the end of the memory";
-    return check_pages(r, fd, bytes, 0);
-}
-
-/* check returns NULL, or a sentence with the reason why the file is refused. */
-static const char *check(struct td_regions *r, int fd, uint64_t bytes, uint64_t uid, td_err *error)
-{
-    struct stat st;
-    struct statfs fs;
-    *error = TD_ERR_INVALID;
-    /* first, because it asks no file system: fstat on a file of FUSE may sleep */
-    int seals = fcntl(fd, F_GET_SEALS);
-    if (seals < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || fstatfs(fd, &fs) != 0 ||
-        fs.f_type != TMPFS_MAGIC)
-        return "shared memory must be a memfd with small pages (memfd_create, not hugetlb)";
-    if (!(seals & F_SEAL_SHRINK))
-        return "the memory is not sealed against shrinking: add F_SEAL_SHRINK before sharing it";
-    if (seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE))
-        return "the memory is sealed against new mappings: map it, share it once, and leave the "
-               "seals F_SEAL_WRITE and F_SEAL_FUTURE_WRITE to the daemon";
-    const char *wrong = check_pages(r, fd, bytes, HUGE_PAGE_BYTES);
-    if (wrong)
-        return wrong;
-    *error = TD_ERR_NO_MEMORY;
-    if (bytes > r->uid_bytes_max || bytes_of_uid(r, uid) > r->uid_bytes_max - bytes) {
-        snprintf(r->text, sizeof r->text,
-                 "uid %llu already shares %llu bytes; %llu more exceed the limit of %llu: raise "
-                 "[limits] region",
-                 (unsigned long long)uid, (unsigned long long)bytes_of_uid(r, uid),
-                 (unsigned long long)bytes, (unsigned long long)r->uid_bytes_max);
-        return r->text;
-    }
-    *error = TD_OK;
-    return NULL;
-}
-
-/* keep returns a copy of the descriptor, or -1 if regions, or those of uid, keep too many. */
-static int keep(const struct td_regions *r, int fd, uint64_t uid)
+/* may_keep_one returns true if the descriptor of one more region of uid may be kept. */
+static bool may_keep_one(const struct td_regions *r, uint64_t uid)
 {
     uint32_t kept = 0, own = 0;
     for (uint32_t i = 1; i < r->count; i++) {
@@ -252,24 +180,13 @@ static int keep(const struct td_regions *r, int fd, uint64_t uid)
         kept += keeps;
         own += keeps && r->region[i].uid == uid;
     }
-    bool may = kept < r->kept_max && own < r->kept_max / KEPT_UID_PART;
-    return may ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
+    return kept < r->kept_max && own < r->kept_max / KEPT_UID_PART;
 }
 
 int td_regions_descriptor(const struct td_regions *r, uint32_t handle, uint64_t uid)
 {
     const struct region *g = &r->region[handle];
     return g->uid == uid && !atomic_load(&g->lost) ? g->fd : -1;
-}
-
-/* populate maps the pages of a region now, since the first operation would wait for each of them.
- * The file has them already (fix). */
-static void populate(const struct td_regions *r, const struct region *g)
-{
-    if (g->bytes <= INLINE_BYTES)
-        (void)madvise(g->base, g->bytes, MADV_POPULATE_WRITE);
-    else if (r->closer)
-        td_closer_populate(r->closer, g->uid, g->base, g->bytes);
 }
 
 void td_regions_prepare_scratch(struct td_regions *r, uint64_t offset, uint64_t bytes)
@@ -297,48 +214,73 @@ void td_regions_return_heap(struct td_regions *r)
         td_closer_trim(r->closer);
 }
 
-/* map maps a file. It leaves address space to the libraries of the daemon, which end the process if
- * they get none. It returns MAP_FAILED with errno. */
-static void *map(int fd, uint64_t bytes)
+void *td_regions_file(int fd, uint64_t bytes)
 {
     uint64_t left = td_limit_space_bytes();
+    void *base = MAP_FAILED;
     errno = ENOMEM;
-    return left < SPARE_BYTES || bytes > left - SPARE_BYTES
-               ? MAP_FAILED
-               : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (left >= SPARE_BYTES && bytes <= left - SPARE_BYTES)
+        base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (base == MAP_FAILED || td_limit_space_bytes() >= SPARE_BYTES / 2)
+        return base;
+    munmap(base, bytes); /* other threads have mapped memory meanwhile */
+    errno = ENOMEM;
+    return MAP_FAILED;
 }
 
-td_err td_regions_map(struct td_regions *r, int fd, uint64_t bytes, uint64_t uid, bool may_keep,
-                      uint32_t *handle, const char **text)
+/* free_entry returns an entry that is not used, and counts it, or TD_REGIONS_MAX. */
+static uint32_t free_entry(struct td_regions *r)
 {
-    char why[TD_LIMIT_TEXT];
-    td_err error = TD_OK;
     uint32_t i = 1;
-    *text = check(r, fd, bytes, uid, &error);
-    if (error != TD_OK)
-        return error;
-    while (i < r->count && r->region[i].base)
+    while (i < r->count && is_taken(&r->region[i]))
         i++;
-    bool full = i == TD_REGIONS_MAX;
-    void *base = full ? MAP_FAILED : map(fd, bytes);
-    if (base == MAP_FAILED) {
-        snprintf(r->text, sizeof r->text, "the daemon cannot map the memory: %s",
-                 full ? "too many regions are shared; free some first"
-                      : td_limit_why(errno, why, sizeof why));
-        *text = r->text;
-        return TD_ERR_NO_MEMORY;
-    }
-    if ((*text = fix(r, fd, bytes))) {
-        munmap(base, bytes);
-        return TD_ERR_INVALID;
-    }
-    r->region[i] =
-        (struct region){.bytes = bytes, .uid = uid, .fd = may_keep ? keep(r, fd, uid) : -1};
-    r->region[i].base = base;
-    populate(r, &r->region[i]);
-    if (i == r->count)
+    if (i == r->count && i < TD_REGIONS_MAX)
         r->count++;
-    *handle = i;
+    return i;
+}
+
+void td_regions_reserve(struct td_regions *r, struct td_mapping *m)
+{
+    uint64_t shares = bytes_of_uid(r, m->uid);
+    uint32_t i = free_entry(r);
+    m->entry = 0;
+    m->refusal[0] = '\0';
+    if (m->bytes > r->uid_bytes_max || shares > r->uid_bytes_max - m->bytes) {
+        snprintf(m->refusal, sizeof m->refusal,
+                 "uid %llu already shares %llu bytes; %llu more exceed the limit of %llu: raise "
+                 "[limits] region",
+                 (unsigned long long)m->uid, (unsigned long long)shares,
+                 (unsigned long long)m->bytes, (unsigned long long)r->uid_bytes_max);
+    } else if (i == TD_REGIONS_MAX) {
+        snprintf(m->refusal, sizeof m->refusal,
+                 "the daemon cannot map the memory: too many regions are shared; free some first");
+    } else {
+        r->region[i] =
+            (struct region){.bytes = m->bytes, .uid = m->uid, .fd = -1, .reserved = true};
+        m->entry = i;
+    }
+}
+
+td_err td_regions_add(struct td_regions *r, struct td_mapping *m, bool may_keep, uint32_t *handle)
+{
+    struct region *g = &r->region[m->entry];
+    if (m->error != TD_OK) {
+        if (m->entry)
+            *g = (struct region){0};
+        m->entry = 0;
+        return m->error;
+    }
+    assert(m->entry);
+    g->reserved = false;
+    if (may_keep && may_keep_one(r, m->uid)) {
+        g->fd = m->fd;
+        m->fd = -1;
+    }
+    g->base = m->base;
+    m->base = NULL;
+    *handle = m->entry;
+    if (r->closer && g->bytes > TD_MAPPING_SMALL_BYTES)
+        td_closer_populate(r->closer, g->uid, g->base, g->bytes);
     return TD_OK;
 }
 
@@ -351,14 +293,12 @@ static uint64_t shared_of_uid(const struct td_regions *r, uint64_t uid)
     return bytes;
 }
 
-void *td_regions_share(struct td_regions *r, uint64_t bytes, uint64_t uid, uint32_t *handle,
-                       int *fd)
+void *td_regions_share(struct td_regions *r, uint64_t bytes, uint64_t own, uint64_t uid,
+                       uint32_t *handle, int *fd)
 {
-    uint32_t i = 1;
-    while (i < r->count && r->region[i].base)
-        i++;
     /* it must not take the room that the user's own memory needs */
     uint64_t most = r->uid_bytes_max / SHARED_PART;
+    uint32_t i = free_entry(r);
     bool refused = i == TD_REGIONS_MAX || bytes > most || shared_of_uid(r, uid) > most - bytes ||
                    bytes_of_uid(r, uid) > r->uid_bytes_max / 2;
     const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
@@ -367,11 +307,12 @@ void *td_regions_share(struct td_regions *r, uint64_t bytes, uint64_t uid, uint3
     if (refused)
         return NULL;
     *fd = td_memory_file("torus segment", bytes, false, seals, why, sizeof why);
-    void *base = *fd < 0 ? MAP_FAILED : map(*fd, bytes);
+    void *base = *fd < 0 ? MAP_FAILED : td_regions_file(*fd, bytes);
     if (base == MAP_FAILED) {
         if (*fd >= 0) {
             td_limit_why(errno, why, sizeof why);
             close(*fd);
+            *fd = -1;
         }
         td_log_rated(&r->unshared_log, uv_hrtime(), TD_LOG_WARNING,
                      "cannot make %llu bytes of memory for the ranks of a job, whose calls then "
@@ -381,8 +322,8 @@ void *td_regions_share(struct td_regions *r, uint64_t bytes, uint64_t uid, uint3
     }
     r->region[i] = (struct region){.bytes = bytes, .uid = uid, .fd = -1, .shared = true};
     r->region[i].base = base;
-    if (i == r->count)
-        r->count++;
+    if (r->closer)
+        td_closer_touch(r->closer, uid, base, own);
     *handle = i;
     return base;
 }
@@ -391,7 +332,7 @@ static void unmap_if_unused(struct td_regions *r, struct region *g)
 {
     if (!g->released || g->holders > 0)
         return;
-    if (r->closer && g->bytes > INLINE_BYTES) {
+    if (r->closer) {
         let_go(g);
         td_closer_unmap(r->closer, g->uid, g->base, g->bytes);
         *g = (struct region){0};
@@ -400,7 +341,7 @@ static void unmap_if_unused(struct td_regions *r, struct region *g)
     }
 }
 
-void td_regions_unmap_on(struct td_regions *r, struct td_closer *closer)
+void td_regions_work_on(struct td_regions *r, struct td_closer *closer)
 {
     r->closer = closer;
 }

@@ -21,29 +21,38 @@
 #include "model/compute.h"
 
 struct td_closer;
+struct td_mapping;
 struct td_regions;
 
 /* td_regions_create maps scratch and installs the signal handler. It returns NULL if memory runs
  * out.
  */
 struct td_regions *td_regions_create(uint64_t scratch_bytes, uint64_t uid_bytes_max);
-/* td_regions_unmap_on sets the threads that unmap large regions; NULL: the caller of release does.
- */
-void td_regions_unmap_on(struct td_regions *regions, struct td_closer *closer);
+/* td_regions_work_on sets the threads that populate large regions and unmap any. NULL: the caller
+ * unmaps, and only small regions of clients are populated (mapping.h). */
+void td_regions_work_on(struct td_regions *regions, struct td_closer *closer);
 /* td_regions_most returns how many regions the kernel's limit of maps (vm.max_map_count) allows. */
 uint32_t td_regions_most(void);
 /* td_regions_bytes returns the bytes of all regions that are mapped, scratch included. */
 uint64_t td_regions_bytes(const struct td_regions *regions);
 void td_regions_destroy(struct td_regions *regions);
-/* td_regions_map maps the file for a client of uid. On an error *text is a sentence. It does not
- * close fd. may_keep: the region may keep a copy of it. */
-td_err td_regions_map(struct td_regions *regions, int fd, uint64_t bytes, uint64_t uid,
-                      bool may_keep, uint32_t *handle, const char **text);
+/* td_regions_reserve counts a file, with its bytes, to its user from now on. If the user may share
+ * no more, that is the mapping's refusal. After td_mapping_make td_regions_add makes the file a
+ * region and writes its handle, or counts it no more and returns the mapping's error. may_keep: the
+ * region may take the descriptor. */
+void td_regions_reserve(struct td_regions *regions, struct td_mapping *mapping);
+td_err td_regions_add(struct td_regions *regions, struct td_mapping *mapping, bool may_keep,
+                      uint32_t *handle);
+/* td_regions_file maps a file. It leaves address space to the libraries of the daemon, which end
+ * the process if they get none. It returns MAP_FAILED with errno. Any thread may call it. */
+void *td_regions_file(int fd, uint64_t bytes);
 /* td_regions_share makes and maps a file of zeroes that processes of uid are to map too, as often
- * as they like. Its pages are allocated as they are used. It returns the memory and sets *fd, which
- * the caller closes; NULL: no memory, no descriptor, or too much for uid. */
-void *td_regions_share(struct td_regions *regions, uint64_t bytes, uint64_t uid, uint32_t *handle,
-                       int *fd);
+ * as they like. The pages of its first `own` bytes, which the daemon uses, are allocated on a
+ * thread: the system may have to look for a page, and take milliseconds for it. Those of the rest
+ * are allocated as they are used. It returns the memory and sets *fd, which the caller closes;
+ * NULL: no memory, no descriptor, or too much for uid. */
+void *td_regions_share(struct td_regions *regions, uint64_t bytes, uint64_t own, uint64_t uid,
+                       uint32_t *handle, int *fd);
 /* td_regions_descriptor returns the descriptor of a region of uid, for another of its processes; it
  * stays open until the region is unmapped. -1: none was kept. */
 int td_regions_descriptor(const struct td_regions *regions, uint32_t handle, uint64_t uid);

@@ -62,17 +62,6 @@ static struct segment **find(struct td_segments *s, uint32_t group)
     return link;
 }
 
-/* touch maps the pages that td_segments_waits and `end` need of a small group: many such segments
- * may end at once. */
-static void touch(const struct segment *g)
-{
-    struct td_segment view;
-    uint64_t last = 0, ns = 0;
-    td_segment_open(&view, g->memory, g->ranks);
-    td_segment_set_busy(&view, 0);
-    td_segment_waits(&view, 0, 0, &last, &ns);
-}
-
 static struct segment *make(struct td_segments *s, uint32_t group, uint32_t ranks, uint64_t uid,
                             td_time now)
 {
@@ -88,9 +77,8 @@ static struct segment *make(struct td_segments *s, uint32_t group, uint32_t rank
     s->bucket[group % BUCKETS] = g;
     s->count++;
     if ((g->believed = calloc((size_t)ranks * TD_SEGMENT_KINDS, sizeof *g->believed)))
-        g->memory = td_regions_share(s->regions, td_segment_bytes(ranks), uid, &g->handle, &g->fd);
-    if (g->memory)
-        touch(g);
+        g->memory = td_regions_share(s->regions, td_segment_bytes(ranks),
+                                     td_segment_daemon_bytes(ranks), uid, &g->handle, &g->fd);
     return g;
 }
 

@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* planner: the thread that calls FFTW's planner, which may take minutes and cannot be interrupted.
- * Tasks are done one by one, those of users in turn, idle ones after all others; the loop hears of
- * the end of each and never waits. Owns: the thread and its queue. Borrows: tasks, from
- * td_planner_post until `done`. */
+ * Tasks are done one by one, idle ones after all others. The next task is one of the user whose
+ * tasks have taken the least time lately; half of that is forgotten every TD_PLANNER_HALF_S. The
+ * loop hears of the end of each task and never waits. Owns: the thread and its queue. Borrows:
+ * tasks, from td_planner_post until `done`. */
 #ifndef TD_IO_PLANS_PLANNER_H
 #define TD_IO_PLANS_PLANNER_H
 
 #include <stdbool.h>
 #include <uv.h>
 
+enum { TD_PLANNER_HALF_S = 10 };
+
+/* the user of tasks that no user waits for */
+#define TD_PLANNER_NOBODY UINT64_MAX
+
 struct td_planner_task {
     struct td_planner_task *next;
-    uint64_t user; /* whose turn it takes */
+    uint64_t user; /* whose time it takes */
     void *owner;
     void (*work)(void *owner); /* on the planning thread */
     void (*done)(void *owner); /* on the loop */

@@ -396,9 +396,12 @@ struct td_plans *td_plans_create(uv_loop_t *uv, const struct td_plans_options *o
         return NULL;
     p->uv = uv;
     p->options = *options;
-    p->ask = (struct td_planner_task){.owner = p, .work = ask, .done = asked};
-    p->learn = (struct td_planner_task){.owner = p, .work = learn, .done = learned};
-    p->compose = (struct td_planner_task){.owner = p, .work = compose, .done = composed};
+    p->ask =
+        (struct td_planner_task){.owner = p, .user = TD_PLANNER_NOBODY, .work = ask, .done = asked};
+    p->learn = (struct td_planner_task){
+        .owner = p, .user = TD_PLANNER_NOBODY, .work = learn, .done = learned};
+    p->compose = (struct td_planner_task){
+        .owner = p, .user = TD_PLANNER_NOBODY, .work = compose, .done = composed};
     if (!(p->planner = td_planner_create(uv))) {
         free(p);
         return NULL;

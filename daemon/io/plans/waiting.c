@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "plans.h"
+#include "system/heap.h"
+#include "system/limits.h"
 
 enum {
     LOOK_MS = 100,   /* between two looks whether the waiters are needed */
@@ -29,6 +31,8 @@ struct td_waiting {
     uv_timer_t drop; /* runs while there are plans */
     struct td_planner_task sweep;
     bool sweeping;
+    bool unswept; /* plans were made since the last sweep */
+    bool made;    /* and since the last look */
 };
 
 /* ---- plans whose users are gone ---- */
@@ -37,6 +41,7 @@ static void sweep(void *waiting)
 {
     (void)waiting;
     td_fft_sweep();
+    td_heap_return();
 }
 
 static void swept(void *waiting)
@@ -52,10 +57,14 @@ static bool is_there(void *loop, uint64_t uid)
 static void on_drop(uv_timer_t *timer)
 {
     struct td_waiting *w = timer->data;
-    if (td_fft_drop(is_there, w->loop) && !w->sweeping) {
+    bool due = td_fft_drop(is_there, w->loop) || (w->unswept && !w->made);
+    bool waits = w->made;
+    w->made = false;
+    if (due && !w->sweeping) {
         w->sweeping = true;
+        w->unswept = false;
         td_planner_post_idle(td_plans_planner(w->loop->plans), &w->sweep);
-    } else if (td_fft_bytes(UINT64_MAX) == 0) {
+    } else if (!due && !waits && td_fft_bytes(UINT64_MAX) == 0) {
         uv_timer_stop(timer);
     }
 }
@@ -72,7 +81,8 @@ struct td_waiting *td_waiting_create(struct td_loop *loop)
     w->look.data = w;
     uv_timer_init(&loop->uv, &w->drop);
     w->drop.data = w;
-    w->sweep = (struct td_planner_task){.owner = w, .work = sweep, .done = swept};
+    w->sweep = (struct td_planner_task){
+        .owner = w, .user = TD_PLANNER_NOBODY, .work = sweep, .done = swept};
     return w;
 }
 
@@ -105,8 +115,11 @@ static void on_look(uv_timer_t *timer)
 
 static void make(void *making)
 {
+    enum { LARGE_BYTES = 64 << 20 };
     struct making *m = making;
-    m->error = td_fft_make_plan(&m->shape, m->uid);
+    bool large = td_fft_expected_bytes(&m->shape) >= LARGE_BYTES;
+    m->error =
+        td_fft_make_plan_within(&m->shape, m->uid, large ? td_limit_memory_left() : UINT64_MAX);
 }
 
 static void made(void *making)
@@ -115,6 +128,7 @@ static void made(void *making)
     struct td_loop *loop = m->waiting->loop;
     if (loop->stopped)
         return;
+    m->waiting->made = m->waiting->unswept = true;
     if (!uv_is_active((uv_handle_t *)&m->waiting->drop))
         uv_timer_start(&m->waiting->drop, on_drop, DROP_MS, DROP_MS);
     while (*at != m)
@@ -136,13 +150,14 @@ static void made(void *making)
 }
 
 /* making_of returns the making of a plan, and begins it if it is not under way; NULL if memory runs
- * out. `idle`: no rank waits for the plan, so the planner makes others first. */
+ * out. `idle`: no rank waits for the plan, so the planner makes others first. A rank does not wait
+ * for the turn of another user: whoever comes second finds the plan made. */
 static struct making *making_of(struct td_waiting *w, const struct td_shape *shape, uint64_t uid,
                                 bool idle)
 {
     struct td_planner *planner = td_plans_planner(w->loop->plans);
     struct making *m = w->making;
-    while (m && memcmp(&m->shape, shape, sizeof *shape) != 0)
+    while (m && (memcmp(&m->shape, shape, sizeof *shape) != 0 || (!idle && m->uid != uid)))
         m = m->next;
     if (m && !idle)
         td_planner_hurry(planner, &m->task);
