@@ -24,7 +24,7 @@ static const char usage[] =
     "                         prefix: stream, gather, round-trips;\n"
     "                         rooted calls: links, planes, binary, binomial;\n"
     "                         allreduce, reduce_scatter, allgather: bucket, swing; allreduce:\n"
-    "                         swing-whole; short calls: flood\n"
+    "                         swing-whole\n"
     "  --bytes M              size of the message per pair, of each rank's part, or of the vector\n"
     "                         (K, M, G for powers of 1024)\n"
     "  --packets N            the same in packets (default 1)\n"
@@ -182,14 +182,11 @@ static bool choice(const char *option, const char *value, const char *words, uns
 static bool method(struct command *c, const char *name, const char *value)
 {
     static const char words[] = "auto random phased pairwise two-phase stream gather round-trips "
-                                "links planes binary binomial bucket swing swing-whole flood";
+                                "links planes binary binomial bucket swing swing-whole";
     unsigned place = 0;
     if (!choice(name, value, words, &place))
         return false;
     struct td_tuning *tuning = &c->measure.world.settings.tuning;
-    tuning->flood = strcmp(value, "flood") == 0;
-    if (tuning->flood)
-        return true;
     if (place < TD_ALLTOALLS)
         tuning->alltoall = (uint8_t)place;
     else if ((place -= TD_ALLTOALLS) < TD_PREFIXES - TD_PREFIX_STREAM)

@@ -106,7 +106,6 @@ void swarm_draw(struct swarm_case *c, uint64_t seed)
     snprintf(c->shape, sizeof c->shape, "%s", shapes[below(&s, sizeof shapes / sizeof *shapes)]);
     draw_size(c, &s);
     c->routed = below(&s, 2);
-    c->flood = below(&s, 2);
     c->express_permille = below(&s, 3) == 0 ? 500 : 0;
     c->packet_bytes = packets[below(&s, 3)];
     c->credits = credits[below(&s, 3)];
@@ -119,7 +118,7 @@ void swarm_draw(struct swarm_case *c, uint64_t seed)
     draw_faults(c, &s);
     c->groups_max = below(&s, 6) ? 0 : 4 + (uint32_t)below(&s, 20);
     c->carry_bytes = carried[below(&s, 3)];
-    if (below(&s, 3) == 0 && !c->flood && c->ranks < 300 && c->groups < 100)
+    if (below(&s, 3) == 0 && c->ranks < 300 && c->groups < 100)
         c->programs = 5 + (uint32_t)below(&s, 50);
 }
 
@@ -135,7 +134,6 @@ void swarm_options(const struct swarm_case *c, struct td_sim_options *o)
     o->settings.link_credits = c->credits;
     o->settings.carry_bytes = c->carry_bytes;
     o->settings.tuning.fabric = c->routed ? TD_FABRIC_ROUTED : TD_FABRIC_DIRECT;
-    o->settings.tuning.flood = c->flood;
     o->settings.heartbeat_ns = 100 * (int64_t)MS;
     o->settings.progress_timeout_ns = 1000 * (int64_t)MS;
     o->settings.client_groups_max = 4096;

@@ -50,7 +50,7 @@ struct swarm_fault {
 struct swarm_case {
     uint64_t seed, workload; /* workload: the seed of what the processes do */
     char shape[16];
-    bool routed, flood;
+    bool routed;
     uint32_t express_permille, packet_bytes, credits, carry_bytes, ranks, steps, groups;
     uint64_t half_bytes, scratch_bytes; /* half of a process's region */
     uint32_t programs;   /* percent of the steps that begin a program (swarm_programs.h) */

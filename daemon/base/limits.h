@@ -21,8 +21,6 @@ enum {
     TD_RIDE_BYTES_MAX =
         2048, /* payload of a ride, which travels with the announcement and the release */
     TD_LONG_RIDE_BYTES_MAX = 16384, /* the same on the direct fabric, if the root's link permits */
-    TD_FLOOD_BYTES_MAX =
-        16384, /* payload of all ranks in an operation that floods instead of using the tree */
     TD_BITMAP_BYTES_MAX = TD_JOB_RANKS_MAX / 8,
     TD_MEMBERS_PER_MESSAGE = 128, /* runs of ranks in one message of a job's membership */
     TD_EXCLUSIONS_MAX = 256,      /* nodes that an epoch excludes (core/membership/epoch.h) */

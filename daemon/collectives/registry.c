@@ -10,7 +10,6 @@
  * versions then form no group. */
 /* clang-format off */
 #define METHODS(each) \
-    each(flood, 0, 2) \
     each(tree_combine, 1, 2) \
     each(bcast_trees, 2, 2) \
     each(bcast_planes, 3, 2) \

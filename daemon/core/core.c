@@ -30,7 +30,6 @@
 #include "core/net/silence.h"
 #include "core/operation/arrival.h"
 #include "core/operation/engine.h"
-#include "core/operation/flood.h"
 #include "core/operation/gate.h"
 #include "core/operation/operation.h"
 #include "core/operation/recording.h"
@@ -347,7 +346,6 @@ static void handle_message(struct td_core *core, uint32_t from, const struct td_
     case TD_MESSAGE_SYNC:
     case TD_MESSAGE_ARRIVE:
     case TD_MESSAGE_REPORT:
-    case TD_MESSAGE_FLOOD:
     case TD_MESSAGE_RELEASE:
     case TD_MESSAGE_VERDICT:
     case TD_MESSAGE_ANNOUNCE_AGAIN:
@@ -464,7 +462,6 @@ const struct td_notices td_core_notices = {
     .group_needed = td_shrink_keeps,
     .group_freed = td_shrink_free,
     .group_broken = td_operation_group_broken,
-    .rank_loss_settled = td_flood_rank_loss_settled,
     .appeal = appeal,
 };
 

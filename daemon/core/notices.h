@@ -121,9 +121,6 @@ struct td_notices {
      * not released, and with `running_too` also those that run. */
     void (*group_broken)(struct td_core *core, struct td_communicator *communicator, td_err error,
                          const char *text, bool running_too);
-    /* rank_loss_settled returns false while, at the root, an operation of the group might still
-     * complete on some node. Otherwise it records in the group which operations complete. */
-    bool (*rank_loss_settled)(struct td_core *core, struct td_communicator *communicator);
     /* appeal: a request to end an operation has reached this node, the root of the group. */
     void (*appeal)(struct td_core *core, struct td_communicator *communicator,
                    const struct td_message *message);

@@ -52,7 +52,6 @@ enum {
     X(12, SYNC, sync)                                                                              \
     X(13, DELIVERED, delivered)                                                                    \
     X(14, RESUME, resume)                                                                          \
-    X(15, FLOOD, flood)                                                                            \
     X(16, SHRINK_ASK, shrink_ask)                                                                  \
     X(17, SHRINK_VOTE, shrink_vote)                                                                \
     X(18, SHRINK_ACCEPTED_BEFORE, shrink_accepted_before)                                          \
@@ -235,14 +234,13 @@ struct td_message_announce_again {
 /* Parent > child: which ranks have arrived at the operation so far. */
 struct td_message_waiting {
     struct td_bitmap arrived; /* the ranks that the sender knows to have arrived */
-    bool reply_requested; /* send a REPORT now, and a veto if that is still possible (flood.h) */
+    bool reply_requested;     /* send a REPORT now */
 };
 
 /* Node > root, along the tree: request to end this operation. */
 struct td_message_appeal {
     td_err error; /* of the requested ending */
     const char *text;
-    bool is_veto;       /* the sender has not flooded its block, and never will (flood.h) */
     bool is_running;    /* the operation was released, and stands still (stall.h): */
     uint32_t node;      /* on this node, */
     uint32_t waits_for; /* for this one; for itself: it cannot go on */
@@ -262,13 +260,9 @@ struct td_message_rank_lost {
     td_err error;  /* error of the operations that need the rank */
     bool of_job;   /* the whole job has lost the rank: all its groups have */
     const char *text;
-    /* With flooding: all operations before `good_first` were good, and operation good_first + i was
-     * if bit i is set. Good means released, whatever happens later. */
-    uint64_t good_first;
-    struct td_bitmap good;
 };
 
-/* Flooded in the tree of a group: a node of the group is lost. */
+/* Along the tree of a group, to all nodes: a node of the group is lost. */
 struct td_message_node_lost {
     uint32_t node;
     bool notify_all; /* the lost node has no neighbours in the tree that notify the others: the
@@ -330,18 +324,6 @@ struct td_message_resume {
      * it reads first may have been sent before the far end gave it up. */
     uint64_t question; /* 0: none */
     uint64_t answers;  /* the receiver's latest question; 0: none */
-};
-
-/* Node > next node of a ring: a block of a flooded operation (flood.h). */
-struct td_message_flood {
-    uint32_t ring;             /* of the program, from 0 */
-    bool is_backward;          /* the block travels against the order of the ring */
-    uint32_t hops;             /* that the block has travelled in the ring, this one included */
-    struct td_witness witness; /* the sender's call */
-    uint32_t last;        /* the rank that arrived last, as the sender knows, plus 1; 0: unknown */
-    uint32_t silent_node; /* as in td_message_arrive */
-    uint64_t silent_ns;
-    struct td_message_payload payload; /* the block */
 };
 
 /* Messages of a shrink travel between its coordinator and the other nodes of the group, without the
@@ -539,8 +521,7 @@ static inline void td_message_load(struct td_message *m, const uint8_t *data, ui
 /* td_message_is_frequent returns true for the messages that short operations consist of. */
 static inline bool td_message_is_frequent(enum td_message_kind kind)
 {
-    return kind == TD_MESSAGE_ARRIVE || kind == TD_MESSAGE_RELEASE || kind == TD_MESSAGE_FLOOD ||
-           kind == TD_MESSAGE_CARRY;
+    return kind == TD_MESSAGE_ARRIVE || kind == TD_MESSAGE_RELEASE || kind == TD_MESSAGE_CARRY;
 }
 
 /* ---- daemon > daemon, bulk ---- */

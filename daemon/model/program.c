@@ -157,26 +157,6 @@ void td_slice_simplify(struct td_slice *s)
     }
 }
 
-uint32_t td_ring_hops(const struct td_ring *ring, uint32_t sign)
-{
-    return (ring->size - sign) / 2;
-}
-
-uint32_t td_ring_along(const struct td_ring *ring, uint32_t slot, uint32_t sign, uint32_t by)
-{
-    uint32_t at = slot / ring->stride % ring->size, k = ring->size;
-    uint32_t to = (sign ? at + k - by % k : at + by) % k;
-    return slot - at * ring->stride + to * ring->stride;
-}
-
-uint32_t td_ring_block(const struct td_program *p, uint32_t ring)
-{
-    uint32_t slots = 1;
-    for (uint32_t r = 0; r < ring; r++)
-        slots *= p->ring[r].size;
-    return slots;
-}
-
 const char *td_transform_kind_name(unsigned kind)
 {
     static const char *const name[TD_TRANSFORM_KINDS] = {

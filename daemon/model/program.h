@@ -213,7 +213,6 @@ enum td_ride {
                       */
     TD_RIDE_ROOT,    /* `ride_bytes` of the root go to all */
     TD_RIDE_GATHER,  /* `ride_bytes` of the shares of all ranks, in rank order, go to all */
-    TD_RIDE_FLOOD,   /* the same shares, or nothing, flood the rings without the tree */
     TD_RIDE_SHARES,  /* as GATHER; each node announces its own ranks' shares, in the order of its
                         ranks. Only in a star: the root's children have no children */
     TD_RIDE_BLOCKS,  /* as SHARES, of an all-to-all: with the release each node receives the blocks
@@ -265,7 +264,6 @@ struct td_tuning {
     uint8_t prefix;        /* enum td_prefix; AUTO: by predicted cost */
     uint8_t rooted_tree;   /* enum td_rooted_tree */
     uint8_t rings;         /* enum td_rings; AUTO: by predicted cost */
-    bool flood;            /* short operations on a torus flood the rings without the tree */
     uint8_t parts;         /* phased: 0: one per dimension; 1 */
     uint8_t barriers;      /* phased: enum td_barriers */
     bool barriers_of_all;  /* phased: over all nodes, not along each ring */
@@ -315,11 +313,6 @@ struct td_program {
      * otherwise it goes to the destinations of all local ranks. Always true where ranks' shares
      * are gathered */
     bool ride_stays;
-    /* FLOOD: the rings of slots, in the order of the flood */
-    struct td_ring {
-        uint32_t size, stride;
-    } ring[TD_DIMENSIONS_MAX];
-    uint32_t rings;
     const struct td_counts *counts;     /* of a call whose counts differ by rank, else NULL */
     const struct td_relay_units *units; /* of an all-to-all that is a plan's move, else NULL */
     struct td_survey survey;            /* of the sizes of counts or units */
@@ -352,13 +345,6 @@ struct td_compile_input {
  * (collectives/select.h). The caller has checked the call; compilation cannot fail. */
 typedef void td_compile_fn(const struct td_compile_input *input, struct td_program *out);
 
-/* td_ring_hops returns the number of hops of blocks in one direction of a ring (sign 1: backwards):
- * half of the ring; an odd hop goes forwards. td_ring_along returns the slot `by` nodes on.
- * td_ring_block returns the number of nodes whose shares are in a block of a ring: those that
- * differ from one node in the rings before. */
-uint32_t td_ring_hops(const struct td_ring *ring, uint32_t sign);
-uint32_t td_ring_along(const struct td_ring *ring, uint32_t slot, uint32_t sign, uint32_t by);
-uint32_t td_ring_block(const struct td_program *p, uint32_t ring);
 /* td_program_ride returns the place of the combined payload in scratch memory. */
 int64_t td_program_ride(const struct td_program *p);
 /* td_ride_is_own returns true if a node announces the shares of its own ranks only. */

@@ -187,7 +187,7 @@ uint64_t td_settings_digest(const struct td_settings *s, const struct td_topolog
     h = td_hash_add(h, c->alltoall);
     h = td_hash_add(h, c->parts);
     h = td_hash_add(h, c->barriers);
-    h = td_hash_add(h, c->barriers_of_all | c->no_gap << 1 | c->in_order << 2 | c->flood << 3);
+    h = td_hash_add(h, c->barriers_of_all | c->no_gap << 1 | c->in_order << 2);
     h = td_hash_add(h, c->burst);
     h = td_hash_add(h, c->relay_bytes);
     h = td_hash_add(h, c->message_bytes);

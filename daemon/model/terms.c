@@ -36,7 +36,6 @@ static const struct term of_group[] = {
     FIELD("[network] credits", link_credits, DIRECT, NUMBER, NULL),
     FIELD("[torus] alltoall", tuning.alltoall, ANYWHERE, CHOICE,
           "auto|random|phased|pairwise|two-phase"),
-    FIELD("[torus] flood", tuning.flood, ANYWHERE, CHOICE, NO_YES),
     FIELD("[alltoall] burst", tuning.burst, ANYWHERE, NUMBER, NULL),
     FIELD("[alltoall] order", tuning.in_order, ANYWHERE, CHOICE, "random|number"),
     FIELD("[alltoall] parts", tuning.parts, ANYWHERE, CHOICE, "all|1"),
@@ -49,7 +48,6 @@ static const struct term of_group[] = {
     FIELD("the choice of rooted trees", tuning.rooted_tree, ANYWHERE, NUMBER, NULL),
     FIELD("the choice of ring methods", tuning.rings, ANYWHERE, NUMBER, NULL),
     LIMIT(RIDE_BYTES_MAX), /* not LONG_RIDE_BYTES_MAX: a group's version decides on that */
-    LIMIT(FLOOD_BYTES_MAX),
     LIMIT(TREE_ARITY),
     LIMIT(GROUP_OPERATIONS_MAX),
     LIMIT(COMPUTE_BYTES),

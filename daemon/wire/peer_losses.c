@@ -27,17 +27,13 @@ void td_wire_put_rank_lost(const struct td_message_rank_lost *f, struct td_wire_
     m->error = f->error;
     m->of_job = f->of_job;
     m->text = td_wire_string(f->text);
-    m->good_first = f->good_first;
-    m->good = td_wire_put_bitmap(&f->good);
 }
 
 bool td_wire_get_rank_lost(const Torus__Peer__RankLost *m, struct td_message_rank_lost *f)
 {
     f->rank = m->rank;
     f->of_job = m->of_job;
-    f->good_first = m->good_first;
-    return td_wire_get_error(m->error, m->text, &f->error, &f->text) &&
-           td_wire_get_bitmap(&m->good, TD_GROUP_OPERATIONS_MAX / 8, &f->good);
+    return td_wire_get_error(m->error, m->text, &f->error, &f->text);
 }
 
 void td_wire_put_node_lost(const struct td_message_node_lost *f, struct td_wire_form *form)

@@ -111,7 +111,6 @@ void td_wire_put_appeal(const struct td_message_appeal *f, struct td_wire_form *
     Torus__Peer__Appeal *m = &form->appeal;
     m->error = f->error;
     m->text = td_wire_string(f->text);
-    m->is_veto = f->is_veto;
     m->is_running = f->is_running;
     m->node = f->node;
     m->waits_for = f->waits_for;
@@ -119,36 +118,10 @@ void td_wire_put_appeal(const struct td_message_appeal *f, struct td_wire_form *
 
 bool td_wire_get_appeal(const Torus__Peer__Appeal *m, struct td_message_appeal *f)
 {
-    f->is_veto = m->is_veto;
     f->is_running = m->is_running;
     f->node = m->node;
     f->waits_for = m->waits_for;
     return td_wire_get_error(m->error, m->text, &f->error, &f->text);
-}
-
-void td_wire_put_flood(const struct td_message_flood *f, struct td_wire_form *form)
-{
-    Torus__Peer__Flood *m = &form->flood;
-    m->ring = f->ring;
-    m->is_backward = f->is_backward;
-    m->hops = f->hops;
-    m->witness = td_wire_put_witness(&f->witness, &form->witness[0]);
-    m->last = f->last;
-    m->silent_node = f->silent_node;
-    m->silent_ns = f->silent_ns;
-    m->payload = td_wire_put_payload(&f->payload);
-}
-
-bool td_wire_get_flood(const Torus__Peer__Flood *m, struct td_message_flood *f)
-{
-    f->ring = m->ring;
-    f->is_backward = m->is_backward;
-    f->hops = m->hops;
-    f->last = m->last;
-    f->silent_node = m->silent_node;
-    f->silent_ns = m->silent_ns;
-    return td_wire_get_witness(m->witness, &f->witness) &&
-           td_wire_get_payload(&m->payload, TD_RIDE_BYTES_MAX, &f->payload);
 }
 
 void td_wire_put_sync(const struct td_message_sync *f, struct td_wire_form *form)

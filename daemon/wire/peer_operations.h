@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* peer_operations: tree messages of operations: arrivals, releases, verdicts, floods,
+/* peer_operations: tree messages of operations: arrivals, releases, verdicts,
  * deliveries and carried data. */
 #ifndef TD_WIRE_PEER_OPERATIONS_H
 #define TD_WIRE_PEER_OPERATIONS_H
@@ -13,7 +13,6 @@ TD_WIRE_CODEC(Verdict, verdict)
 TD_WIRE_CODEC(AnnounceAgain, announce_again)
 TD_WIRE_CODEC(Waiting, waiting)
 TD_WIRE_CODEC(Appeal, appeal)
-TD_WIRE_CODEC(Flood, flood)
 TD_WIRE_CODEC(Sync, sync)
 TD_WIRE_CODEC(Delivered, delivered)
 TD_WIRE_CODEC(Carry, carry)

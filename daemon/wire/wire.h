@@ -19,7 +19,7 @@
 /* Version of the protocol between a client and its daemon. Another major is refused. */
 enum { TD_WIRE_MAJOR = 3, TD_WIRE_MINOR = 12 };
 /* Version of the protocol between daemons. Another major is refused; one minor back is accepted. */
-enum { TD_WIRE_PEER_MAJOR = 6, TD_WIRE_PEER_MINOR = 11 };
+enum { TD_WIRE_PEER_MAJOR = 7, TD_WIRE_PEER_MINOR = 12 };
 _Static_assert((int)TD_WIRE_PEER_MINOR >= (int)TD_MINOR_QUESTIONS,
                "this release understands its own messages");
 

@@ -41,7 +41,6 @@ class Play:
         self.mishap = draw.choice(["none", "none", "client", "daemon"])
         self.is_young = draw.random() < 0.2  # the daemons do not vote yet
         self.rounds = draw.choice([1, 1, 2])
-        self.floods = draw.random() < 0.2
         self.is_quick = options.quick
         if options.quick:
             self.fabric, self.patience, self.is_young, self.rounds = "direct", 1.0, False, 1
@@ -63,7 +62,7 @@ class Play:
         self.began = self.ended = 0.0
 
     def __str__(self):
-        more = ", young" * self.is_young + ", flood" * self.floods
+        more = ", young" * self.is_young
         return (f"seed {self.seed}: {self.nodes} nodes, {self.fabric}, {self.kind}, parts {self.part}, "
                 f"progress_timeout {self.patience} s, kinds {self.kinds}, death of {self.mishap}{more}")
 
@@ -263,7 +262,7 @@ def run(seed, options, delays):
     print(play, flush=True)
     more = {"limits": {"progress_timeout": f"{int(play.patience * 1000)}ms"},
             "network": {"heartbeat": f"{int(play.heartbeat * 1000)}ms"},
-            "torus": {"fabric": play.fabric, "flood": "yes" if play.floods else "no"}}
+            "torus": {"fabric": play.fabric}}
     with Machine(options.build, play.nodes, more) as machine:
         play.begin(machine)
         try:

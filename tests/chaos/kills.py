@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """kills.py: kill -9 of processes and daemons at random phases of calls, with the default limits.
 
-usage: kills.py BUILD [--kills N] [--seed S] [--nodes N] [--fabric NAME] [--flood] [--kinds K]
+usage: kills.py BUILD [--kills N] [--seed S] [--nodes N] [--fabric NAME] [--kinds K]
        [--fault KIND] [--markdown]
 
 The survivors of a job shrink their group and go on. No call of theirs waits for longer than 1 s after the kill. A kill
@@ -190,12 +190,11 @@ def main():
     parser.add_argument("--fabric", default="direct")
     parser.add_argument("--kinds", type=int, default=8, help="kinds of calls (player.c); 8: torus_dup, too")
     parser.add_argument("--fault", choices=FAULTS, help="this kind of fault only")
-    parser.add_argument("--flood", action="store_true")
     parser.add_argument("--markdown", action="store_true")
     options = parser.parse_args()
     enter()
     more = {"limits": {"progress_timeout": "30s"}, "network": {"heartbeat": "500ms"},
-            "torus": {"fabric": options.fabric, "flood": "yes" if options.flood else "no"}}
+            "torus": {"fabric": options.fabric}}
     with Machine(options.build, options.nodes, more) as machine:
         machine.start_all()
         kills = Kills(machine, options)

@@ -86,7 +86,6 @@ static void draw_tuning(struct td_tuning *t)
                             .alltoall = pick(TD_ALLTOALLS),
                             .prefix = pick(TD_PREFIXES),
                             .rings = pick(TD_RINGS),
-                            .flood = often(50),
                             .parts = (uint8_t)draw(3),
                             .barriers = (uint8_t)draw(TD_BARRIERS_NONE + 1),
                             .barriers_of_all = often(20),
@@ -275,10 +274,10 @@ const char *calls_print(const struct drawn_call *c, char *text, size_t size)
     td_topology_print(&c->topology, shape, sizeof shape);
     snprintf(text, size,
              "%s mode %u on %s %s, %u ranks on %u nodes, alltoall %u prefix %u rooted %u rings %u "
-             "flood %d packet %u relay %llu%s%s",
+             "packet %u relay %llu%s%s",
              call, c->call.mode, shape, t->fabric == TD_FABRIC_ROUTED ? "routed" : "direct",
              c->group.size, c->group.slots, t->alltoall, t->prefix, t->rooted_tree, t->rings,
-             t->flood, t->packet_bytes, (unsigned long long)t->relay_bytes,
+             t->packet_bytes, (unsigned long long)t->relay_bytes,
              c->in.survey ? ", surveyed" : "", c->in.tree ? "" : ", no tree");
     return text;
 }
@@ -378,11 +377,6 @@ uint64_t calls_hash(const struct td_program *p)
     mix(&hash, p->ride);
     mix(&hash, (uint64_t)p->ride_bytes);
     mix(&hash, p->ride_stays);
-    mix(&hash, p->rings);
-    for (uint32_t r = 0; r < p->rings; r++) {
-        mix(&hash, p->ring[r].size);
-        mix(&hash, p->ring[r].stride);
-    }
     mix(&hash, p->survey_pending);
     mix(&hash, (uint64_t)p->scratch_bytes);
     mix(&hash, p->whole);

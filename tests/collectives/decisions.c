@@ -80,23 +80,6 @@ static bool is_scattered(const struct td_group *g)
     return false;
 }
 
-static bool floods(const struct choice *c)
-{
-    bool gathered = false;
-    uint64_t bytes = ridden(c, true, &gathered), most = 0, longest = 0;
-    gathered = gathered && bytes > 0 && bytes <= TD_FLOOD_BYTES_MAX;
-    if (!c->p->tuning.flood || !c->routed || c->slots == 1 ||
-        !(gathered || c->kind == TD_KIND_BARRIER) || !is_torus(c))
-        return false;
-    for (uint32_t d = 0; d < c->grid.shape.dimensions; d++)
-        longest = c->grid.shape.size[d] > longest ? c->grid.shape.size[d] : longest;
-    for (uint32_t slot = 0; slot < c->slots; slot++)
-        if (td_group_slot_ranks(c->p->group, slot) > most)
-            most = td_group_slot_ranks(c->p->group, slot);
-    assert(longest > 0);
-    return bytes / c->size * most * c->slots / longest <= TD_RIDE_BYTES_MAX;
-}
-
 /* rides_long returns true if more than RIDE_BYTES_MAX travel with the gate: if messages are at most
  * as long as the tuning permits, and the root's link carries them while it would carry two others.
  */
@@ -119,8 +102,6 @@ static bool rides_long(const struct choice *c, uint64_t bytes)
 static const char *rides(const struct choice *c)
 {
     bool gathered = false;
-    if (floods(c))
-        return "flood";
     uint64_t bytes = ridden(c, false, &gathered);
     return (bytes > TD_RIDE_BYTES_MAX && !rides_long(c, bytes)) ||
                    (gathered && is_scattered(c->p->group))

@@ -126,7 +126,6 @@ static int64_t brings(const struct model *m, uint32_t rank)
     case TD_RIDE_GATHER:
     case TD_RIDE_SHARES:
     case TD_RIDE_BLOCKS:
-    case TD_RIDE_FLOOD:
         return p->ride_bytes / m->c->size;
     case TD_RIDE_ROOT:
         return rank == m->c->call.root ? p->ride_bytes : 0;
@@ -140,8 +139,7 @@ static int64_t brings(const struct model *m, uint32_t rank)
 /* is_gathered returns true if the shares of all ranks travel. */
 static bool is_gathered(const struct td_program *p)
 {
-    return p->ride == TD_RIDE_GATHER || p->ride == TD_RIDE_SHARES || p->ride == TD_RIDE_BLOCKS ||
-           p->ride == TD_RIDE_FLOOD;
+    return p->ride == TD_RIDE_GATHER || p->ride == TD_RIDE_SHARES || p->ride == TD_RIDE_BLOCKS;
 }
 
 /* fits returns true if tree messages can carry the ride. */
@@ -150,8 +148,6 @@ static bool fits(const struct model *m)
     const struct td_program *p = &m->program[0];
     int64_t most = p->ride_bytes, here = 0;
     bool star = p->ride == TD_RIDE_SHARES || p->ride == TD_RIDE_BLOCKS;
-    if (p->ride == TD_RIDE_FLOOD)
-        return most <= TD_FLOOD_BYTES_MAX;
     if (star && (p->tuning.fabric != TD_FABRIC_DIRECT || m->group.slots > TD_TREE_ARITY + 1))
         return false;
     for (uint32_t s = 0; p->ride == TD_RIDE_BLOCKS && s < m->group.slots; s++) {

@@ -45,7 +45,6 @@ static struct symbolic_case make(enum td_kind kind, enum td_type type, uint64_t 
                               .op = td_call_reduces(kind) ? TD_OP_SUM : TD_OP_NONE,
                               .count = count};
     c.tuning = (struct td_tuning){.fabric = (uint8_t)groups_draw(TD_FABRICS),
-                                  .flood = groups_draw(2),
                                   .burst = (uint32_t)(1 + groups_draw(3)),
                                   .packet_bytes = (uint32_t)(groups_draw(2) ? 1 << 18 : 64),
                                   .relay_bytes = (uint64_t)64 << 20,

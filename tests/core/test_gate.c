@@ -482,35 +482,6 @@ static void an_announcement_is_reported_soon_and_names_the_last_rank(void **stat
     node_end();
 }
 
-/* verdict_now lets the time of the verdict come. */
-static void verdict_now(void)
-{
-    node_forget();
-    operation()->verdict_at = node.core->now;
-    td_gate_timers(node.core, operation());
-    node_run();
-}
-
-/* A node that floods may complete the operation as long as no node has promised not to flood. */
-static void a_flood_ends_in_time_only_if_it_completes_nowhere(void **state)
-{
-    (void)state;
-    begin(0);
-    node_call(c, -1);
-    operation()->flood_state = TD_FLOOD_SENT;
-    verdict_now();
-    assert_int_equal(node_count(TD_MESSAGE_VERDICT), 0);
-    assert_int_equal(node.replies, 0);
-    assert_int_equal(node_count(TD_MESSAGE_WAITING), 3); /* have all ranks arrived there? */
-    assert_true(operation()->verdict_at == TD_TIME_NEVER);
-    operation()->flood_state = TD_FLOOD_BLOCKED;
-    verdict_now();
-    assert_int_equal(node_count(TD_MESSAGE_VERDICT), 3);
-    assert_int_equal(node.reply.error, TD_ERR_TIMEOUT);
-    assert_non_null(strstr(node.text, "3 of 4 ranks had not arrived in time: ranks 1-3"));
-    node_end();
-}
-
 /* Two of eight doubles belong to each rank, before and after. */
 static void buffers_hold_the_parts_of_a_plan(void **state)
 {
@@ -568,7 +539,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_verdict_waits_for_memory),
-        cmocka_unit_test(a_flood_ends_in_time_only_if_it_completes_nowhere),
         cmocka_unit_test(buffers_hold_the_parts_of_a_plan),
         cmocka_unit_test(an_announcement_is_reported_soon_and_names_the_last_rank),
         cmocka_unit_test(children_give_their_scratch_back_while_a_rank_is_missing),

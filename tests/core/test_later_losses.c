@@ -96,11 +96,6 @@ static void wait(struct td_communicator *c, uint64_t ns)
     node_run();
 }
 
-static void flooding(struct td_settings *settings)
-{
-    settings->tuning.flood = true;
-}
-
 /* Swarm seed 610383: the appeal of a child came before this node made the group. The call ended
  * here and below, and the root and all others waited for it. */
 static void an_appeal_that_came_before_the_group_was_made_goes_to_the_root(void **state)
@@ -131,61 +126,13 @@ static void the_word_of_the_root_takes_the_place_of_an_appeal(void **state)
     (void)state;
     enum { AT = 7 };
     begin_with(2, NULL);
-    td_endings_veto(node.core, AT, 0);
     td_endings_appeal(node.core, AT, 0, TD_ERR_CANCELLED, "rank 1 cancelled a call");
     assert_null(td_endings_find(node.core, AT, 0));
-    assert_true(td_endings_vetoed(node.core, AT, 0));
     td_endings_note(node.core, AT, 0, TD_ERR_TIMEOUT, "too late");
     assert_null(td_endings_appealed(node.core, AT, 0));
     td_endings_appeal(node.core, AT, 0, TD_ERR_CANCELLED, "rank 1 cancelled a call");
     assert_string_equal(td_endings_find(node.core, AT, 0)->text, "too late");
     assert_null(td_endings_appealed(node.core, AT, 0));
-    /* a promise that is forgotten with its appeal is kept by never making the group */
-    td_endings_veto(node.core, AT + 1, 0);
-    td_endings_appeal(node.core, AT + 1, 0, TD_ERR_CANCELLED, "rank 1 cancelled a call");
-    for (uint64_t i = 0; i < TD_ENDINGS_MAX; i++)
-        td_endings_note(node.core, AT + 2, i, TD_ERR_CANCELLED, "another call");
-    assert_true(td_communicator_is_gone(node.core, AT + 1));
-    assert_false(td_communicator_is_gone(node.core, AT));
-    node_end();
-}
-
-/* Swarm seed 61815: the node below missed the notice of the loss, because it had no memory for the
- * group. Its call, which it has flooded, completes if it has completed here. */
-static void a_node_without_the_group_any_more_says_which_calls_completed(void **state)
-{
-    (void)state;
-    begin_with(0, flooding);
-    struct td_communicator *pair = make(NUMBER);
-    struct td_message m = about(pair, TD_MESSAGE_ARRIVE);
-    m.u.arrive = (struct td_message_arrive){.least = node_barrier(1), .greatest = node_barrier(1)};
-    for (m.sequence = 0; m.sequence < 2; m.sequence++) {
-        node_message(2, &m);
-        if (m.sequence == 1) { /* this one ends with an error */
-            struct td_message cancel = about(pair, TD_MESSAGE_APPEAL);
-            cancel.sequence = 1;
-            cancel.u.appeal =
-                (struct td_message_appeal){.error = TD_ERR_CANCELLED, .text = "cancelled"};
-            node_message(2, &cancel);
-        }
-        node_call(pair, -1);
-    }
-    uint64_t instance = pair->instance;
-    node_leave(pair);
-    assert_null(td_communicator_find(node.core, instance, TD_GROUP_MADE));
-    node_forget();
-    m = before_creation(TD_MESSAGE_APPEAL, NUMBER, pair_of, 2);
-    m.u.appeal = (struct td_message_appeal){.error = TD_ERR_RANK_FAILED, .text = ""};
-    assert_true(m.instance == instance);
-    node_message(2, &m);
-    const struct td_message *answer = node_sent_to(2, TD_MESSAGE_RANK_LOST);
-    assert_non_null(answer);
-    const struct td_bitmap *good = &answer->u.rank_lost.good;
-    assert_int_equal(good->bytes, TD_GROUP_OPERATIONS_MAX / 8);
-    assert_int_equal(answer->u.rank_lost.good_first, 0);
-    assert_true(td_bit(good->bits, 0));
-    for (uint32_t i = 1; i < TD_GROUP_OPERATIONS_MAX; i++)
-        assert_false(td_bit(good->bits, i));
     node_end();
 }
 
@@ -517,7 +464,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_appeal_that_came_before_the_group_was_made_goes_to_the_root),
         cmocka_unit_test(the_word_of_the_root_takes_the_place_of_an_appeal),
-        cmocka_unit_test(a_node_without_the_group_any_more_says_which_calls_completed),
         cmocka_unit_test(a_group_with_a_lost_rank_is_made_and_its_calls_fail),
         cmocka_unit_test(a_group_that_its_ranks_have_left_is_known_until_the_neighbours_have_left),
         cmocka_unit_test(a_neighbour_that_has_left_before_needs_no_answer),

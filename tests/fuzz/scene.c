@@ -68,7 +68,6 @@ void scene_options(struct td_sim_options *o, struct decide *d, const char *const
     td_sim_options_default(o, chosen, decide_below(d, 256));
     uint32_t fabric = decide_below(d, 4);
     o->settings.tuning.fabric = fabric & 1 ? TD_FABRIC_ROUTED : TD_FABRIC_DIRECT;
-    o->settings.tuning.flood = fabric & 2;
     o->settings.arena_bytes = arenas[decide_below(d, 3)];
     o->settings.scratch_bytes = 1 << 20;
     o->settings.packet_bytes = 1024;

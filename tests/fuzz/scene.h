@@ -11,7 +11,7 @@
 #define SCENE_SECOND (1000 * SCENE_MILLISECOND)
 
 /* scene_options sets the options that both targets share. The input decides the shape, one of
- * `shapes`, the seed, the fabric, flooding and the memory: `arena_least` bytes or more. */
+ * `shapes`, the seed, the fabric and the memory: `arena_least` bytes or more. */
 void scene_options(struct td_sim_options *options, struct decide *d, const char *const *shape,
                    uint32_t shapes, uint64_t arena_least);
 /* scene_create makes the world. Nothing is refused. */

@@ -62,7 +62,6 @@ struct td_sim *job_world(const char *shape, uint64_t seed, void (*change)(struct
     o.settings.link_credits = credits[seed / 3 % 3];
     o.settings.carry_bytes = carried[seed / 5 % 3];
     o.settings.tuning.fabric = seed % 2 ? TD_FABRIC_ROUTED : TD_FABRIC_DIRECT;
-    o.settings.tuning.flood = seed * 2654435761u >> 7 & 1;
     o.express_permille = seed / 2 % 3 == 1 ? 500 : 0;
     o.latency_ns_max = delays[seed % 4];
     o.compute_ns_max = delays[seed / 4 % 4];

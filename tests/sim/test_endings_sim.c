@@ -38,7 +38,6 @@ static void plain(struct td_sim_options *o)
 {
     o->differ = node_4_is_older ? make_older : NULL;
     o->settings.tuning.fabric = (uint8_t)fabric;
-    o->settings.tuning.flood = false;
     o->express_permille = 0;
 }
 

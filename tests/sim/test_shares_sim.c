@@ -36,7 +36,6 @@ static void roomy(struct td_sim_options *o)
     o->compute_ns_max = 20000;
     o->request_ns_max = 1;
     o->settings.tuning.fabric = (uint8_t)fabric;
-    o->settings.tuning.flood = false;
     o->settings.tuning.relay_bytes = (uint64_t)1 << 43;
     o->settings.arena_bytes = (uint64_t)64 << 20;
     o->settings.scratch_bytes = (uint64_t)1 << 44;

@@ -18,9 +18,8 @@ static struct job job;
 static const struct td_call barrier = {.kind = TD_KIND_BARRIER};
 static const struct td_refusals NOTHING = {0, UINT64_MAX};
 
-static void flooded(struct td_sim_options *o)
+static void quick(struct td_sim_options *o)
 {
-    o->settings.tuning.flood = true;
     o->settings.heartbeat_ns = SECOND / 10;
     o->settings.progress_timeout_ns = SECOND;
 }
@@ -29,7 +28,7 @@ static void start(uint64_t seed, const char *name)
 {
     uint32_t nodes[RANKS];
     job_case("test_shortage_sim: %s, seed %llu", name, (unsigned long long)seed);
-    struct td_sim *sim = job_world("3", seed, flooded);
+    struct td_sim *sim = job_world("3", seed, quick);
     job_spread(sim, RANKS, nodes);
     job_open(&job, sim, "job", nodes, RANKS, 0);
 }

@@ -224,13 +224,11 @@ class Phased(unittest.TestCase):
 
 class Gates(unittest.TestCase):
     @figures
-    def test_what_is_short_takes_the_diameter_or_twice_that(self):
+    def test_what_is_short_takes_two_diameters(self):
         for shape, hops in [("4x4x4", 6), ("3x5", 3), ("2x2x2x2", 4), ("7", 3), ("8x8x8", 12)]:
             for call in (["barrier"], ["allreduce", "--bytes", "8"]):
-                for method, slots in (("flood", hops), ("auto", 2 * hops)):
-                    done = run(*call, "--json", "--shape", shape, "--method", method)
-                    self.assertAlmostEqual(json.loads(done.stdout)["slots"], slots, 1,
-                                           (shape, method))
+                done = run(*call, "--json", "--shape", shape)
+                self.assertAlmostEqual(json.loads(done.stdout)["slots"], 2 * hops, 1, shape)
 
 
 class Program(unittest.TestCase):

@@ -271,7 +271,6 @@ static void tampering(struct td_sim_options *o)
 {
     o->settings.progress_timeout_ns = SECOND;
     o->settings.heartbeat_ns = SECOND / 10;
-    o->settings.tuning.flood = false;
     o->tamper.message = as_old;
     o->differ = as_first;
 }

@@ -330,7 +330,7 @@ class EveryOperation(unittest.TestCase):
                                           ("reduce", ["--bytes", "12"], "multiple of the type"),
                                           ("reduce", ["--root", "9"], "root"),
                                           ("reduce", ["--op", "xor"], "integers and bytes"),
-                                          ("scan", ["--method", "links"], "only --method flood"),
+                                          ("scan", ["--method", "links"], "accepts no --method"),
                                           ("scan", ["--mode", "often"], "--mode must be"),
                                           ("reduce", ["--method", "stream"], "rooted call"),
                                           ("scan", ["--spread", "0"], "to alltoallv only"),
@@ -364,65 +364,6 @@ class EveryOperation(unittest.TestCase):
         code, _, error = ask("--timeout", "1", "status")
         self.assertEqual(code, 2)
         self.assertIn("--timeout: the command comes first, then its options", error)
-
-
-class Flood(unittest.TestCase):
-    """Short calls without the tree."""
-
-    @staticmethod
-    def explain(operation, shape, *options):
-        return subprocess.run([CTL, "explain", operation, "--shape", shape, "--method", "flood",
-                               *options], capture_output=True, text=True, timeout=60)
-
-    def programs(self, shape, *options):
-        found = []
-        for place in Shape(shape).places:
-            done = self.explain("allreduce", shape, "--json", "--node",
-                                ",".join(map(str, place)), *options)
-            self.assertEqual(done.returncode, 0, done.stderr)
-            found.append(json.loads(done.stdout)["flood"])
-        return found
-
-    def told(self, nodes, knows, r):
-        """Return the blocks of each node after phase r, if all forward what they receive."""
-        heard = [set(own) for own in knows]
-        for sign in (1, -1):
-            ways = {n: way for n, phases in enumerate(nodes)
-                    for way in phases["phases"][r]["ways"] if way["sign"] == sign}
-            block = {n: knows[n] for n in ways}
-            for _ in range(max((way["blocks"] for way in ways.values()), default=0)):
-                block = {way["to"]: block[n] for n, way in ways.items()}
-                for n in ways:
-                    self.assertEqual(ways[ways[n]["to"]]["from"], n)
-                    heard[n] |= block[n]
-        return heard
-
-    def test_after_the_last_ring_all_have_heard_of_all(self):
-        for text in ["2", "5", "4x4", "2x3x4", "3x2x2x3"]:
-            shape = Shape(text)
-            nodes = self.programs(text, "--bytes", "16", "--ranks-per-node", "2")
-            knows = [{n} for n in range(shape.nodes)]
-            for r, phase in enumerate(nodes[0]["phases"]):
-                self.assertEqual(phase["block_bytes"], 2 * 16 * len(knows[0]))
-                self.assertEqual(phase["hops"], phase["ring"] // 2)
-                knows = self.told(nodes, knows, r)
-            self.assertEqual(knows, [set(range(shape.nodes))] * shape.nodes, text)
-            self.assertEqual(nodes[0]["hops"], sum(k // 2 for k in shape.size))
-
-    def test_the_lines_name_neighbours(self):
-        done = self.explain("allreduce", "4x4")
-        self.assertIn("has all blocks, after 4 hops\n", done.stdout)
-        self.assertIn("  1. rings of 4 in dimension 0, 2 hops; a block has the data of 1 node\n"
-                      "    2 blocks of 16 bytes to node 4 (1,0), as many from node 12 (3,0)\n"
-                      "    1 block of 16 bytes to node 12 (3,0), as many from node 4 (1,0)\n",
-                      done.stdout)
-
-    def test_what_is_not_flooded_is_said(self):
-        for arguments in [("allreduce", "4x4", "--bytes", "64K"), ("barrier", "3x3m"),
-                          ("broadcast", "4x4"), ("barrier", "4x4", "--fabric", "direct")]:
-            done = self.explain(*arguments)
-            self.assertEqual((done.returncode, done.stdout), (1, ""), arguments)
-            self.assertIn("cannot be flooded", done.stderr)
 
 
 class Times(unittest.TestCase):

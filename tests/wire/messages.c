@@ -90,12 +90,11 @@ static const struct field of_release[] = {F(release, last), F(release, silent_no
 static const struct field of_waiting[] = {BITMAP(waiting, arrived, TD_BITMAP_BYTES_MAX),
                                           F(waiting, reply_requested)};
 static const struct field of_appeal[] = {FAILURE(appeal, error), TEXT(appeal, text),
-                                         F(appeal, is_veto),     F(appeal, is_running),
-                                         F(appeal, node),        F(appeal, waits_for)};
+                                         F(appeal, is_running), F(appeal, node),
+                                         F(appeal, waits_for)};
 static const struct field of_rank_lost[] = {
     F(rank_lost, rank),       FAILURE(rank_lost, error),
-    F(rank_lost, of_job),     TEXT(rank_lost, text),
-    F(rank_lost, good_first), BITMAP(rank_lost, good, TD_GROUP_OPERATIONS_MAX / 8)};
+    F(rank_lost, of_job),     TEXT(rank_lost, text)};
 static const struct field of_node_lost[] = {F(node_lost, node), F(node_lost, notify_all),
                                             F(node_lost, is_proven), TEXT(node_lost, text),
                                             F(node_lost, silent_ns)};
@@ -122,9 +121,6 @@ static const struct field of_end_calls[] = {
     F(end_calls, ticket), F(end_calls, user),     NAME(end_calls, job), F(end_calls, owner),
     F(end_calls, all),    F(end_calls, instance), F(end_calls, number), TEXT(end_calls, why)};
 static const struct field of_goodbye[] = {F(goodbye, incarnation)};
-static const struct field of_flood[] = {
-    F(flood, ring), F(flood, is_backward), F(flood, hops),      F(flood, witness),
-    F(flood, last), F(flood, silent_node), F(flood, silent_ns), PAYLOAD(flood, TD_RIDE_BYTES_MAX)};
 static const struct field of_shrink_ask[] = {
     F(shrink_ask, shrink), F(shrink_ask, view), BITMAP(shrink_ask, lost, TD_BITMAP_BYTES_MAX),
     F(shrink_ask, is_last_call), F(shrink_ask, gave_up_receiver)};

@@ -73,22 +73,19 @@ static const char *take_method(struct explain_call *q, const char *value)
                                        "binomial", "chain", NULL};
     static const char *const rings[] = {"auto", "bucket", "swing", "swing-whole", NULL};
     struct td_tuning *t = &q->machine.settings.tuning;
-    t->flood = strcmp(value, "flood") == 0;
-    if (t->flood)
-        return NULL;
     switch (q->call.kind) {
     case TD_KIND_ALLREDUCE:
     case TD_KIND_REDUCE_SCATTER:
     case TD_KIND_ALLGATHER:
         return explain_word(value, rings, &t->rings) ? NULL
-                                                     : "--method must be auto, bucket, swing or "
-                                                       "flood; for allreduce also swing-whole";
+                                                     : "--method must be auto, bucket or swing; "
+                                                       "for allreduce also swing-whole";
     case TD_KIND_ALLTOALLV:
         return explain_alltoall_method(value, &t->alltoall);
     case TD_KIND_PREFIX:
         return explain_word(value, prefix, &t->prefix)
                    ? NULL
-                   : "--method of a prefix must be auto, stream, gather, round-trips or flood";
+                   : "--method of a prefix must be auto, stream, gather or round-trips";
     case TD_KIND_BROADCAST:
     case TD_KIND_REDUCE:
     case TD_KIND_GATHER:
@@ -98,7 +95,7 @@ static const char *take_method(struct explain_call *q, const char *value)
                    : "--method of a rooted call must be auto, links, planes, binary, "
                      "binomial or chain";
     default:
-        return "this operation accepts only --method flood";
+        return "this operation has one method: it accepts no --method";
     }
 }
 
@@ -153,7 +150,7 @@ static const char *parse(struct explain_call *q, int argc, char **argv)
     if (why)
         return why;
     if (q->bytes == 0)
-        q->bytes = q->machine.settings.tuning.flood ? 16 : 1 << 16;
+        q->bytes = 1 << 16;
     uint64_t size = (uint64_t)q->machine.topology.nodes * q->ranks_per_node;
     size_t element = td_type_bytes(q->call.type);
     if (size > TD_JOB_RANKS_MAX)
@@ -312,10 +309,6 @@ static bool compile(struct explain_call *q)
            explain_traffic_of(&q->program, &q->traffic) && load_links(q);
 }
 
-static const char NO_FLOOD[] =
-    "this call cannot be flooded: flooding serves barriers, and calls that gather at most 16 KiB "
-    "in blocks of at most 2 KiB, on a torus of several nodes (routed fabric)";
-
 int explain_call(int argc, char **argv)
 {
     static struct explain_call q;
@@ -326,17 +319,12 @@ int explain_call(int argc, char **argv)
     if (wrong)
         return ctl_usage("explain", wrong);
     bool good = compile(&q);
-    bool floods = good && q.program.ride == TD_RIDE_FLOOD;
-    if (!good) {
+    if (!good)
         fprintf(stderr, "torusctl explain: %s\n", td_limit_no_memory("this machine"));
-    } else if (q.machine.settings.tuning.flood && !floods) {
-        good = false;
-        fprintf(stderr, "torusctl explain: %s\n", NO_FLOOD);
-    } else if (q.machine.as_json) {
+    else if (q.machine.as_json)
         explain_call_json(&q);
-    } else {
+    else
         explain_call_print(&q);
-    }
     explain_traffic_free(&q.traffic);
     free(q.count);
     td_arena_destroy(q.arena);

@@ -5,7 +5,6 @@
 
 #include "base/quantity.h"
 #include "model/program.h"
-#include "flood.h"
 
 enum { PEERS_SHOWN = 12 };
 
@@ -18,7 +17,7 @@ static const char *method_name(const struct explain_call *q)
 static const char *const rides[] = {
     [TD_RIDE_NONE] = "none",          [TD_RIDE_EMPTY] = "nothing",   [TD_RIDE_COMBINE] = "combined",
     [TD_RIDE_ROOT] = "from the root", [TD_RIDE_GATHER] = "gathered", [TD_RIDE_SHARES] = "gathered",
-    [TD_RIDE_BLOCKS] = "exchanged",   [TD_RIDE_FLOOD] = "flooded"};
+    [TD_RIDE_BLOCKS] = "exchanged"};
 
 /* ---- for machines ---- */
 
@@ -85,8 +84,6 @@ void explain_call_json(const struct explain_call *q)
     json_object_set_new(all, "predicted_slots", predicted > 0 ? json_real(predicted) : json_null());
     json_object_set_new(all, "predicted_seconds", explain_seconds(&q->machine, predicted));
     json_object_set_new(all, "gate", gate_json(q));
-    if (q->program.ride == TD_RIDE_FLOOD)
-        json_object_set_new(all, "flood", explain_flood_json(&q->machine, &q->program));
     json_object_set_new(all, "totals", totals_json(q));
     json_object_set_new(all, "busiest_link",
                         q->busiest.bytes
@@ -110,12 +107,6 @@ void explain_call_json(const struct explain_call *q)
 static void print_gate(const struct explain_call *q)
 {
     char place[80], size[32];
-    if (q->program.ride == TD_RIDE_FLOOD) {
-        uint32_t hops = explain_flood_hops(&q->program);
-        printf("  gate       none: a node completes when it has all blocks, after %u hop%s\n", hops,
-               explain_plural(hops));
-        return;
-    }
     uint32_t child[TD_TREE_CHILDREN_MAX], slot = q->program.slot;
     uint32_t children = td_tree_children(&q->tree, slot, child);
     printf("  gate       ");
@@ -151,16 +142,6 @@ static void print_links(const struct explain_call *q)
                l->sign > 0 ? "+" : "-");
 }
 
-static void print_told(const struct explain_call *q)
-{
-    char place[80], sent[32];
-    uint64_t bytes = 0;
-    uint32_t blocks = explain_flood_blocks(&q->program, &bytes);
-    printf("  node %-5s sends its neighbours %u block%s, %s of data, and receives as much\n",
-           explain_place(place, sizeof place, &q->machine.topology, q->machine.node), blocks,
-           explain_plural(blocks), td_quantity_print(bytes, sent, sizeof sent));
-}
-
 static void print_totals(const struct explain_call *q)
 {
     char place[80], sent[32], received[32];
@@ -187,10 +168,7 @@ static void print_head(const struct explain_call *q)
            td_quantity_print(q->machine.settings.packet_bytes, packet, sizeof packet));
     printf("  method     %s\n", q->reason);
     print_gate(q);
-    if (q->program.ride == TD_RIDE_FLOOD)
-        print_told(q);
-    else
-        print_totals(q);
+    print_totals(q);
     if (q->program.scratch_bytes)
         printf("  scratch    %s of the node's memory\n",
                td_quantity_print((uint64_t)q->program.scratch_bytes, kept, sizeof kept));
@@ -226,8 +204,6 @@ void explain_call_print(const struct explain_call *q)
 {
     print_head(q);
     explain_candidates_print(&q->candidates);
-    if (q->program.ride == TD_RIDE_FLOOD)
-        explain_flood_print(&q->machine, &q->program);
     print_families(q);
     if (q->traffic.sent.peers)
         puts("\nSends");

@@ -134,8 +134,8 @@ static const json_t *place_of(const json_t *rows, json_int_t instance, json_int_
 }
 
 /* sum_up adds the ranks of a job to its record: "stragglers", and how many calls ended. Each call
- * has a last rank, whose node counts it; but on a flood nodes may differ about that one, and a node
- * may have no record. So there are no fewer calls than any node has seen by request. */
+ * has a last rank, whose node counts it; but a node may have no record. So there are no fewer calls
+ * than any node has seen by request. */
 static void sum_up(json_t *record, const json_t *rows)
 {
     json_t *ranks = json_array();

@@ -237,35 +237,6 @@ static bool may_be_long(struct td_query *q, const struct ride *r)
                               "messages");
 }
 
-/* rings_of writes the rings of the call's grid. The longest ring comes last, so that blocks are
- * short. It returns false if the grid is no torus. */
-static bool rings_of(struct td_query *q, struct td_ring ring[TD_DIMENSIONS_MAX])
-{
-    const struct td_grid *grid = td_query_grid(q);
-    for (uint32_t d = 0; d < grid->shape.dimensions; d++) {
-        if (!grid->shape.wrap[d] || !grid->box)
-            return false;
-        struct td_ring next = {grid->shape.size[d], td_grid_line(grid, 0, d).stride};
-        uint32_t at = d;
-        for (; at > 0 && ring[at - 1].size > next.size; at--)
-            ring[at] = ring[at - 1];
-        ring[at] = next;
-    }
-    return true;
-}
-
-/* block_bytes returns the greatest number of bytes that the flood forwards at once. */
-static uint64_t block_bytes(const struct td_program *p, const struct ride *r,
-                            const struct td_ring *longest)
-{
-    uint32_t most = 0;
-    for (uint32_t slot = 0; slot < p->group->slots; slot++) {
-        uint32_t ranks = td_group_slot_ranks(p->group, slot);
-        most = ranks > most ? ranks : most;
-    }
-    return r->bytes / p->group->size * most * p->group->slots / longest->size;
-}
-
 /* may_ride returns true if the settings allow the call to travel with the gate. On the direct
  * fabric a short all-to-all does, because a message to every node takes longer. On the routed
  * fabric it never does, and on one node no data needs to travel. */
@@ -281,55 +252,6 @@ static bool may_ride(struct td_query *q)
     return p->tuning.fabric == TD_FABRIC_DIRECT ||
            td_query_refuse(q, "an all-to-all does not travel with the gate on the routed fabric");
 }
-
-static bool flood_applies(struct td_query *q)
-{
-    const struct td_program *p = q->program;
-    struct td_ring ring[TD_DIMENSIONS_MAX];
-    if (!p->tuning.flood || !td_program_is_routed(p))
-        return td_query_refuse(q, "short operations use the tree unless [torus] flood = yes");
-    if (!may_ride(q))
-        return false;
-    struct ride r = ride_of(p, true);
-    bool gathers = r.ride == TD_RIDE_GATHER && r.bytes > 0;
-    if (!gathers && p->call.kind != TD_KIND_BARRIER)
-        return td_query_refuse(q, "only barriers and gathered values can flood the rings");
-    if (r.bytes > TD_FLOOD_BYTES_MAX)
-        return td_query_refuse(q, "the values of all ranks are more than 16 KiB");
-    if (!rings_of(q, ring))
-        return td_query_refuse(q, "the group is not a torus");
-    return block_bytes(p, &r, &ring[q->grid.shape.dimensions - 1]) <= TD_RIDE_BYTES_MAX ||
-           td_query_refuse(q, "a block of the longest ring is more than 2 KiB");
-}
-
-static uint64_t flood_cost(struct td_query *q)
-{
-    uint64_t hops = td_topology_diameter(&td_query_grid(q)->shape);
-    return td_cost_bytes(q->program, hops * TD_COST_CONTROL_BYTES);
-}
-
-static void flood_compile(struct td_query *q, struct td_program *p)
-{
-    struct ride r = ride_of(p, true);
-    (void)rings_of(q, p->ring);
-    p->rings = q->grid.shape.dimensions;
-    p->ride = TD_RIDE_FLOOD;
-    p->ride_bytes = (int64_t)r.bytes;
-    p->ride_stays = r.bytes > 0;
-    if (p->ride_stays)
-        td_program_add(p, r.step, r.steps, "compute results on this node");
-}
-
-const struct td_method td_method_flood = {
-    .name = "flood",
-    .why = "it is short enough to flood the rings without the tree",
-    .kinds = ~TD_KINDS_WITH_COUNTS & ~KINDS_OF_PROGRAMS,
-    .class = TD_COST_GATE,
-    .applies = flood_applies,
-    .cost = flood_cost,
-    .compile = flood_compile,
-    .step_at = step_at,
-};
 
 /* surveys returns true if an all-to-all whose counts differ must know all sizes first. Direct
  * messages of the direct fabric need no survey: both ends of a unit know its size. */

@@ -298,27 +298,11 @@ const struct td_gone *td_communicator_gone(const struct td_core *core, uint64_t 
     return find_gone(core, instance);
 }
 
-/* note_over records that a group is over on this node, and which of its operations succeeded. A
- * node that was not told of a loss in time asks for that: here nothing else can complete. */
-static void note_over(struct td_core *core, const struct td_communicator *c)
-{
-    enum { WINDOW = TD_GROUP_OPERATIONS_MAX };
-    struct td_gone *gone = obtain_gone(core, c->instance);
-    uint64_t end = c->first_sequence;
-    *gone = (struct td_gone){.instance = c->instance};
-    for (uint64_t s = c->first_sequence; s < c->first_sequence + WINDOW; s++)
-        end = c->retired[s % WINDOW] ? s + 1 : end;
-    gone->good_first = end > WINDOW ? end - WINDOW : 0;
-    for (uint64_t s = gone->good_first; s < end; s++)
-        if ((s < c->first_sequence || c->retired[s % WINDOW]) && td_bit(c->good_here, s % WINDOW))
-            td_bit_set(gone->good, (uint32_t)(s - gone->good_first));
-}
-
 static void destroy(struct td_core *core, struct td_communicator *c)
 {
     delist(core, c);
     core->ends++;
-    note_over(core, c);
+    *obtain_gone(core, c->instance) = (struct td_gone){.instance = c->instance};
     note_job(core, c, TD_NOTE_JOB_ENDED);
     if (c->index == 0)
         td_departure_end_job(core, c);
@@ -419,11 +403,6 @@ uint32_t td_communicator_print_ranks(struct td_core *core, const struct td_commu
     return td_bits_print(printed, last + 1, true, text, size);
 }
 
-bool td_communicator_may_flood(const struct td_core *core, const struct td_communicator *c)
-{
-    return core->fabric->routed && core->settings.tuning.flood && c->closed && c->group.slots > 1;
-}
-
 static bool has_seats(const struct td_communicator *c)
 {
     for (uint32_t i = 0; i < c->ranks; i++)
@@ -439,15 +418,10 @@ void td_communicator_record(struct td_communicator *c, uint64_t sequence, struct
     td_bit_clear(c->stalled, (uint32_t)(sequence % TD_STALLS_MAX));
 }
 
-void td_communicator_retire(struct td_core *core, struct td_communicator *c, uint64_t sequence,
-                            bool good)
+void td_communicator_retire(struct td_core *core, struct td_communicator *c, uint64_t sequence)
 {
     uint32_t place = (uint32_t)(sequence % TD_GROUP_OPERATIONS_MAX);
     assert(c->recorded > 0);
-    if (good)
-        td_bit_set(c->good_here, place);
-    else
-        td_bit_clear(c->good_here, place);
     c->operation[place] = NULL;
     c->recorded--;
     c->retired[place] = true;

@@ -65,13 +65,10 @@ struct td_parting {
     bool reported;     /* this node has said that it is ready */
 };
 
-/* struct td_gone: a group that is over on this node, or will never be made here, and its operations
- * that succeeded here: all before good_first, and those from there on that have a bit. */
+/* struct td_gone: a group that is over on this node, or will never be made here. */
 struct td_gone {
     uint64_t instance;
     td_err refused; /* not TD_OK: this node has refused to make it, with this error */
-    uint64_t good_first;
-    uint8_t good[TD_GROUP_OPERATIONS_MAX / 8];
 };
 
 struct td_groups {
@@ -131,7 +128,6 @@ struct td_communicator {
     struct td_operation *operation[TD_GROUP_OPERATIONS_MAX];
     uint32_t recorded;                              /* how many of them are not NULL */
     bool retired[TD_GROUP_OPERATIONS_MAX];          /* operations of the window that are over */
-    uint8_t good_here[TD_GROUP_OPERATIONS_MAX / 8]; /* of the latest ones: those that succeeded */
     /* the errors (as positive numbers) of operations that ended while this node had no memory for a
      * record of them. Ranks that call them later get the errors */
     uint8_t ended_unrecorded[TD_GROUP_OPERATIONS_MAX];
@@ -147,18 +143,12 @@ struct td_communicator {
     struct td_shrink *shrink, *shrink_reserve; /* shrink: NULL until the first one */
     bool was_away; /* this daemon has not run, and its node may be excluded unheard (epoch.h) */
 
-    /* at the root, in LOSING_RANK: the loss that it announces once it is settled; elsewhere, with
-     * gone_due: the loss that the root is still to be told */
+    /* with gone_due: the loss that the root is still to be told */
     bool gone_due;
     uint32_t losing_rank;
     td_err losing_error;
     bool losing_of_job;
     char losing_text[TD_TEXT_MAX];
-
-    /* in LOST_RANK_SETTLED: the operations that complete in spite of the loss: all before
-     * good_first, and those of the window from there on that have a bit */
-    uint64_t good_first;
-    uint8_t good[TD_GROUP_OPERATIONS_MAX / 8];
 
     /* of a broken group: why, and which rank (in LOST_NODE: which node) is lost. lost_proven: that
      * node is known to be lost for good. lost_of_job: the whole job has lost the rank */
@@ -218,9 +208,6 @@ static inline bool td_seat_occupied(const struct td_seat *seat)
 {
     return seat->state == TD_SEAT_ASSIGNED || seat->state == TD_SEAT_TAKEN;
 }
-/* td_communicator_may_flood returns true if short operations of the group may go along the rings of
- * the torus instead of the tree (flood.h). */
-bool td_communicator_may_flood(const struct td_core *core, const struct td_communicator *c);
 /* td_communicator_job_rank returns the rank in the job of a rank of the group: sentences name it.
  * It returns a number that is no rank of the group as it is: a peer may have sent it. */
 static inline uint32_t td_communicator_job_rank(const struct td_communicator *c, uint32_t rank)
@@ -294,11 +281,10 @@ void td_communicator_seat_lost(struct td_core *core, struct td_communicator *c,
 const char *td_communicator_gone_text(struct td_core *core, const struct td_communicator *c,
                                       const struct td_seat *seat, bool died);
 /* td_communicator_record puts an operation on record; td_communicator_retire: the operation with
- * this sequence number is over on this node (good: it succeeded). */
+ * this sequence number is over on this node. */
 void td_communicator_record(struct td_communicator *c, uint64_t sequence,
                             struct td_operation *operation);
-void td_communicator_retire(struct td_core *core, struct td_communicator *c, uint64_t sequence,
-                            bool good);
+void td_communicator_retire(struct td_core *core, struct td_communicator *c, uint64_t sequence);
 /* td_communicator_timers goes on with the notices of a group that found a link full. */
 void td_communicator_timers(struct td_core *core, struct td_communicator *c);
 

@@ -31,13 +31,7 @@ static void set_losing(struct td_communicator *c, const struct loss *loss)
     snprintf(c->losing_text, sizeof c->losing_text, "%s", loss->text);
 }
 
-static struct loss losing(const struct td_communicator *c)
-{
-    return (struct loss){c->losing_rank, c->losing_error, c->losing_of_job, true, c->losing_text};
-}
-
-static void rank_lost(struct td_core *core, struct td_communicator *c,
-                      enum td_communicator_event event, const struct loss *loss);
+static void rank_lost(struct td_core *core, struct td_communicator *c, const struct loss *loss);
 
 /* tell_down has the notice sent down the tree, from its beginning: it may have changed. */
 static void tell_down(struct td_communicator *c)
@@ -78,7 +72,7 @@ static bool has_member(const struct td_communicator *c, uint32_t world_rank)
 static void tell_root(struct td_core *core, struct td_communicator *c, const struct loss *loss)
 {
     if (!c->has_parent) {
-        rank_lost(core, c, TD_COMMUNICATOR_LOSE_RANK, loss);
+        rank_lost(core, c, loss);
     } else if (!c->gone_due) { /* one loss breaks the group */
         c->gone_due = true;
         set_losing(c, loss);
@@ -145,43 +139,29 @@ static void spread(struct td_core *core, struct td_communicator *c, const struct
         }
 }
 
-/* rank_lost breaks the group, after SETTLE if the list of operations that complete is known. The
- * recursion to the other groups of the job ends there. */
+/* rank_lost breaks the group. The recursion to the other groups of the job ends there. */
 /* NOLINTNEXTLINE(misc-no-recursion): one level deep */
-static void rank_lost(struct td_core *core, struct td_communicator *c,
-                      enum td_communicator_event event, const struct loss *given)
+static void rank_lost(struct td_core *core, struct td_communicator *c, const struct loss *loss)
 {
     bool news = !td_communicator_broken(c);
-    struct loss loss = *given;
-    if (loss.error == TD_ERR_RANK_FAILED)
-        td_core_notices.rank_lost(core, c, loss.rank);
-    if (!td_communicator_rests(c) && !c->has_parent && td_communicator_may_flood(core, c)) {
-        /* the loss is announced when the operations that complete are known */
-        if (c->state == TD_COMMUNICATOR_ACTIVE)
-            set_losing(c, &loss);
-        td_communicator_transition(c, TD_COMMUNICATOR_HEAR_RANK_LOST);
-        if (!td_core_notices.rank_loss_settled(core, c))
-            return;
-        event = TD_COMMUNICATOR_SETTLE;
-        loss = losing(c);
-        loss.spreads = given->spreads;
-    }
+    if (loss->error == TD_ERR_RANK_FAILED)
+        td_core_notices.rank_lost(core, c, loss->rank);
     if (news)
-        c->lost = loss.rank; /* the operations that end now read it */
-    break_up(core, c, event, loss.error, loss.text);
+        c->lost = loss->rank; /* the operations that end now read it */
+    break_up(core, c, TD_COMMUNICATOR_LOSE_RANK, loss->error, loss->text);
     if (!news)
         return;
-    c->lost_of_job = loss.of_job;
+    c->lost_of_job = loss->of_job;
     tell_down(c);
-    if (loss.spreads)
-        spread(core, c, &loss);
+    if (loss->spreads)
+        spread(core, c, loss);
 }
 
 /* NOLINTNEXTLINE(misc-no-recursion): one level deep */
 void td_communicator_rank_lost(struct td_core *core, struct td_communicator *c, uint32_t rank,
                                td_err error, const char *text)
 {
-    rank_lost(core, c, TD_COMMUNICATOR_LOSE_RANK, &(struct loss){rank, error, false, true, text});
+    rank_lost(core, c, &(struct loss){rank, error, false, true, text});
 }
 
 /* note_silence notes for how long a lost node had not been heard before: as its neighbour in the
@@ -265,7 +245,7 @@ void td_communicator_lose_node(struct td_core *core, struct td_communicator *c, 
 
 void td_communicator_part(struct td_core *core, struct td_communicator *c, const char *text)
 {
-    bool loses = c->state == TD_COMMUNICATOR_LOSING_RANK, held = c->state == TD_COMMUNICATOR_HELD;
+    bool held = c->state == TD_COMMUNICATOR_HELD;
     if (c->state == TD_COMMUNICATOR_PARTED || c->state == TD_COMMUNICATOR_LOST_NODE)
         return;
     if (!td_communicator_broken(c)) {
@@ -277,13 +257,6 @@ void td_communicator_part(struct td_core *core, struct td_communicator *c, const
     }
     td_core_notices.group_broken(core, c, TD_ERR_PARTITIONED, text, true);
     td_core_queue(core, &c->task);
-    if (loses) { /* no operation is left that may complete */
-        char lost[TD_TEXT_MAX];
-        struct loss loss = losing(c);
-        snprintf(lost, sizeof lost, "%s", c->losing_text);
-        loss.text = lost;
-        rank_lost(core, c, TD_COMMUNICATOR_LOSE_RANK, &loss);
-    }
 }
 
 bool td_communicator_daemon_is(struct td_core *core, uint32_t node, uint32_t daemon, bool changed,
@@ -419,23 +392,13 @@ static void handle_rank_lost(struct td_core *core, struct td_communicator *c, ui
             td_communicator_tell_root(core, c, lost->rank, lost->error, lost->of_job, lost->text);
         return;
     }
-    /* only the root makes the list */
-    bool listed =
-        lost->good.bytes == sizeof c->good && c->state != TD_COMMUNICATOR_LOST_RANK_SETTLED;
-    if (listed) {
-        c->good_first = lost->good_first;
-        memcpy(c->good, lost->good.bits, sizeof c->good);
-        if (c->state == TD_COMMUNICATOR_LOST_RANK)
-            tell_down(c);
-    }
-    if (td_communicator_broken(c) && !listed) { /* its operations have appealed before */
+    if (td_communicator_broken(c)) { /* its operations have appealed before */
         if (lost->error == TD_ERR_RANK_FAILED)
             td_core_notices.rank_lost(core, c, lost->rank);
         td_core_queue(core, &c->task); /* there may be room for its notices now */
         return;
     }
-    rank_lost(core, c, listed ? TD_COMMUNICATOR_SETTLE : TD_COMMUNICATOR_LOSE_RANK,
-              &(struct loss){lost->rank, lost->error, lost->of_job, true, lost->text});
+    rank_lost(core, c, &(struct loss){lost->rank, lost->error, lost->of_job, true, lost->text});
 }
 
 void td_communicator_notice(struct td_core *core, uint32_t from, const struct td_message *m)
@@ -470,8 +433,7 @@ void td_communicator_not_made(struct td_core *core, struct td_communicator *c, u
     uint32_t rank = lose_all(core, c, from);
     const char *text =
         td_core_format(core, "all ranks on %s have left or died", td_core_node_name(core, from));
-    rank_lost(core, c, TD_COMMUNICATOR_LOSE_RANK,
-              &(struct loss){rank, TD_ERR_RANK_FAILED, false, true, text});
+    rank_lost(core, c, &(struct loss){rank, TD_ERR_RANK_FAILED, false, true, text});
 }
 
 /* inherit_node breaks a new group since a node of its parent is lost for good. */
@@ -581,10 +543,6 @@ static void start_notice(struct td_core *core, const struct td_communicator *c,
     m->kind = TD_MESSAGE_RANK_LOST;
     m->u.rank_lost = (struct td_message_rank_lost){
         .rank = c->lost, .error = c->error, .of_job = c->lost_of_job, .text = c->text};
-    if (c->state == TD_COMMUNICATOR_LOST_RANK_SETTLED) {
-        m->u.rank_lost.good_first = c->good_first;
-        m->u.rank_lost.good = (struct td_bitmap){c->good, sizeof c->good};
-    }
 }
 
 /* may_tell_gone returns true if a node is a child, and a lost rank of a job is on it or below. A
@@ -627,17 +585,8 @@ void td_communicator_tell_break(struct td_core *core, struct td_communicator *c,
     td_session_send(core, node, &notice);
 }
 
-/* settle announces the loss that waits. */
-static void settle(struct td_core *core, struct td_communicator *c)
-{
-    struct loss loss = losing(c);
-    rank_lost(core, c, TD_COMMUNICATOR_LOSE_RANK, &loss);
-}
-
 bool td_communicator_send_notices(struct td_core *core, struct td_communicator *c)
 {
-    if (c->state == TD_COMMUNICATOR_LOSING_RANK)
-        settle(core, c);
     if (c->gone_due)
         send_gone(core, c);
     bool node = c->state == TD_COMMUNICATOR_LOST_NODE;

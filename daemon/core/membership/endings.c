@@ -3,13 +3,11 @@
 
 #include <stdio.h>
 
-#include "communicator.h"
-
 static struct td_ending *find(const struct td_core *core, uint64_t instance, uint64_t sequence)
 {
     for (uint32_t i = 0; i < TD_ENDINGS_MAX; i++) {
         struct td_ending *e = &core->endings->ending[i];
-        if (e->instance == instance && e->sequence == sequence && (e->error != TD_OK || e->vetoed))
+        if (e->instance == instance && e->sequence == sequence && e->error != TD_OK)
             return e;
     }
     return NULL;
@@ -19,7 +17,7 @@ const struct td_ending *td_endings_find(const struct td_core *core, uint64_t ins
                                         uint64_t sequence)
 {
     const struct td_ending *e = find(core, instance, sequence);
-    return e && e->error != TD_OK && !e->appealed ? e : NULL;
+    return e && !e->appealed ? e : NULL;
 }
 
 const struct td_ending *td_endings_appealed(const struct td_core *core, uint64_t instance,
@@ -36,9 +34,6 @@ static struct td_ending *obtain(struct td_core *core, uint64_t instance, uint64_
     if (e)
         return e;
     e = &core->endings->ending[core->endings->next++ % TD_ENDINGS_MAX];
-    bool promised = e->vetoed && (e->error == TD_OK || e->appealed);
-    if (promised && !td_communicator_find(core, e->instance, TD_GROUP_MADE))
-        td_communicator_note_gone(core, e->instance);
     *e = (struct td_ending){.instance = instance, .sequence = sequence};
     return e;
 }
@@ -65,22 +60,11 @@ void td_endings_appeal(struct td_core *core, uint64_t instance, uint64_t sequenc
     snprintf(e->text, sizeof e->text, "%s", text);
 }
 
-void td_endings_veto(struct td_core *core, uint64_t instance, uint64_t sequence)
-{
-    obtain(core, instance, sequence)->vetoed = true;
-}
-
-bool td_endings_vetoed(const struct td_core *core, uint64_t instance, uint64_t sequence)
-{
-    const struct td_ending *e = find(core, instance, sequence);
-    return e && e->vetoed;
-}
-
 bool td_endings_has(const struct td_core *core, uint64_t instance)
 {
     for (uint32_t i = 0; i < TD_ENDINGS_MAX; i++) {
         const struct td_ending *e = &core->endings->ending[i];
-        if (e->instance == instance && (e->error != TD_OK || e->vetoed))
+        if (e->instance == instance && e->error != TD_OK)
             return true;
     }
     return false;

@@ -14,14 +14,11 @@ enum { TD_ENDINGS_MAX = 32 };
 /* the sequence of the creation of a group, which ranks that come later cannot make any more: it is
  * broken. A first call that has failed alone ends no other call. */
 #define TD_ENDING_OF_CREATION UINT64_MAX
-/* the sequence that tells that this node never made the group, so no operation completed there */
-#define TD_ENDING_NEVER_MADE (UINT64_MAX - 1)
 
 struct td_ending {
     uint64_t instance; /* of the group; 0: none */
     uint64_t sequence; /* of the operation, or TD_ENDING_OF_CREATION */
-    td_err error;      /* TD_OK: the operation is only vetoed */
-    bool vetoed;       /* this node has promised the root not to flood it */
+    td_err error;
     bool appealed;     /* a child appeals for this error: the root has not decided yet */
     char text[TD_TEXT_MAX];
 };
@@ -34,11 +31,6 @@ struct td_endings {
 /* td_endings_note keeps the first ending of an operation. */
 void td_endings_note(struct td_core *core, uint64_t instance, uint64_t sequence, td_err error,
                      const char *text);
-/* td_endings_veto keeps the promise that this node will not flood an operation of a group that it
- * has not made yet; td_endings_vetoed returns true if it has promised so. When the oldest promise
- * is forgotten, its group is never made here. */
-void td_endings_veto(struct td_core *core, uint64_t instance, uint64_t sequence);
-bool td_endings_vetoed(const struct td_core *core, uint64_t instance, uint64_t sequence);
 /* td_endings_appeal keeps the appeal of a child in a group that this node has not made yet;
  * td_endings_appealed returns it, or NULL. */
 void td_endings_appeal(struct td_core *core, uint64_t instance, uint64_t sequence, td_err error,
@@ -49,8 +41,7 @@ const struct td_ending *td_endings_appealed(const struct td_core *core, uint64_t
 const struct td_ending *td_endings_find(const struct td_core *core, uint64_t instance,
                                         uint64_t sequence);
 
-/* td_endings_has returns true if an ending, a promise or an appeal of an operation of the group is
- * kept. */
+/* td_endings_has returns true if an ending or an appeal of an operation of the group is kept. */
 bool td_endings_has(const struct td_core *core, uint64_t instance);
 
 #endif

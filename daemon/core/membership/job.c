@@ -407,19 +407,10 @@ static bool refuse_granted(struct td_core *core, uint64_t instance, td_err error
     return any;
 }
 
-/* note_never_made notes that no operation of a job completed here, and none ever will. */
-static void note_never_made(struct td_core *core, uint64_t instance)
-{
-    td_communicator_note_gone(core, instance);
-    td_endings_note(
-        core, instance, TD_ENDING_NEVER_MADE, TD_ERR_RANK_FAILED,
-        td_core_format(core, "all ranks on %s are refused", td_core_node_name(core, core->node)));
-}
-
 void td_job_missed(struct td_core *core, uint64_t instance)
 {
     if (refuse_granted(core, instance, TD_ERR_NODE_FAILED))
-        note_never_made(core, instance);
+        td_communicator_note_gone(core, instance);
 }
 
 /* refuse_membership: there is no memory for a job. The node that has sent the membership may be in
@@ -433,7 +424,7 @@ static void refuse_membership(struct td_core *core, uint32_t from, uint64_t inst
                            .u.rank_lost = {.rank = UINT32_MAX, .error = TD_ERR_RANK_FAILED}};
     if (!refuse_granted(core, instance, TD_ERR_NO_MEMORY))
         return;
-    note_never_made(core, instance);
+    td_communicator_note_gone(core, instance);
     if (from == core->node)
         return;
     for (uint32_t i = 0; i < members->runs; i++)

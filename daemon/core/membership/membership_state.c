@@ -12,10 +12,6 @@
 
 static const struct td_label communicator_states[] = {
     [TD_COMMUNICATOR_ACTIVE] = {"active", "No rank and no node of the group is known to be lost."},
-    [TD_COMMUNICATOR_LOSING_RANK] = {"losing rank",
-                                     "At the root of a group that floods: a rank is lost. The root "
-                                     "finds out which operations may still complete before it "
-                                     "announces the loss."},
     [TD_COMMUNICATOR_PARTED] = {"parted",
                                 "Its nodes do not all hear each other, or messages between them "
                                 "were lost. Calls end with PARTITIONED."},
@@ -25,18 +21,11 @@ static const struct td_label communicator_states[] = {
     [TD_COMMUNICATOR_LOST_RANK] = {"lost rank",
                                    "A rank is lost. No operation is released any more; those that "
                                    "were released go on."},
-    [TD_COMMUNICATOR_LOST_RANK_SETTLED] = {"lost rank, settled",
-                                           "A rank is lost, and the root's list of operations that "
-                                           "complete in spite of it is known."},
     [TD_COMMUNICATOR_LOST_NODE] = {"lost node", "A node is lost. All operations have ended."},
 };
 
 static const struct td_label communicator_events[] = {
-    [TD_COMMUNICATOR_HEAR_RANK_LOST] = {"hear rank lost",
-                                        "The root of a group that floods hears of a lost rank."},
     [TD_COMMUNICATOR_LOSE_RANK] = {"lose rank", "The root announces that a rank is lost."},
-    [TD_COMMUNICATOR_SETTLE] = {"settle",
-                                "The list of operations that complete is known, with the loss."},
     [TD_COMMUNICATOR_LOSE_NODE] = {"lose node",
                                    "A node of the group, or on the route of its packets, is lost."},
     [TD_COMMUNICATOR_PART] = {"part", "A node is silent without an epoch that excludes it, or the "
@@ -48,21 +37,13 @@ static const struct td_label communicator_events[] = {
 };
 
 static const struct td_transition communicator_rows[] = {
-    {GROUP(ACTIVE), TD_COMMUNICATOR_HEAR_RANK_LOST, TD_COMMUNICATOR_LOSING_RANK},
-    {GROUP(LOSING_RANK), TD_COMMUNICATOR_HEAR_RANK_LOST, TD_STAY},
     {GROUP(ACTIVE) | GROUP(PARTED) | GROUP(HELD), TD_COMMUNICATOR_LOSE_RANK,
      TD_COMMUNICATOR_LOST_RANK},
-    {GROUP(LOST_RANK) | GROUP(LOST_RANK_SETTLED) | GROUP(LOST_NODE), TD_COMMUNICATOR_LOSE_RANK,
-     TD_STAY},
-    {GROUP(ACTIVE) | GROUP(LOSING_RANK) | GROUP(PARTED) | GROUP(HELD) | GROUP(LOST_RANK),
-     TD_COMMUNICATOR_SETTLE, TD_COMMUNICATOR_LOST_RANK_SETTLED},
-    {GROUP(LOST_RANK_SETTLED) | GROUP(LOST_NODE), TD_COMMUNICATOR_SETTLE, TD_STAY},
-    {GROUP(ACTIVE) | GROUP(LOSING_RANK) | GROUP(PARTED) | GROUP(HELD) | GROUP(LOST_RANK) |
-         GROUP(LOST_RANK_SETTLED),
-     TD_COMMUNICATOR_LOSE_NODE, TD_COMMUNICATOR_LOST_NODE},
+    {GROUP(LOST_RANK) | GROUP(LOST_NODE), TD_COMMUNICATOR_LOSE_RANK, TD_STAY},
+    {GROUP(ACTIVE) | GROUP(PARTED) | GROUP(HELD) | GROUP(LOST_RANK), TD_COMMUNICATOR_LOSE_NODE,
+     TD_COMMUNICATOR_LOST_NODE},
     {GROUP(LOST_NODE), TD_COMMUNICATOR_LOSE_NODE, TD_STAY},
-    {GROUP(ACTIVE) | GROUP(LOSING_RANK) | GROUP(HELD), TD_COMMUNICATOR_PART,
-     TD_COMMUNICATOR_PARTED},
+    {GROUP(ACTIVE) | GROUP(HELD), TD_COMMUNICATOR_PART, TD_COMMUNICATOR_PARTED},
     {GROUP(PARTED), TD_COMMUNICATOR_HOLD, TD_COMMUNICATOR_HELD},
     {GROUP(HELD), TD_COMMUNICATOR_HOLD, TD_STAY},
     {GROUP(HELD), TD_COMMUNICATOR_REJOIN, TD_COMMUNICATOR_ACTIVE},

@@ -15,18 +15,14 @@ struct td_succession;
 /* From PARTED on no operation of the group is released; from LOST_RANK on the group is broken. */
 enum td_communicator_state {
     TD_COMMUNICATOR_ACTIVE,
-    TD_COMMUNICATOR_LOSING_RANK,
     TD_COMMUNICATOR_PARTED,
     TD_COMMUNICATOR_HELD,
     TD_COMMUNICATOR_LOST_RANK,
-    TD_COMMUNICATOR_LOST_RANK_SETTLED,
     TD_COMMUNICATOR_LOST_NODE,
 };
 
 enum td_communicator_event {
-    TD_COMMUNICATOR_HEAR_RANK_LOST,
     TD_COMMUNICATOR_LOSE_RANK,
-    TD_COMMUNICATOR_SETTLE,
     TD_COMMUNICATOR_LOSE_NODE,
     TD_COMMUNICATOR_PART,
     TD_COMMUNICATOR_HOLD,

@@ -19,8 +19,6 @@
  * The number of the last round that ended well is the era of a node. END of an earlier era is late
  * and ignored. A node that can no longer take a RESUME answers it with END of its era, so the group
  * is parted once more. A node that is parted tells its parent (HEARD), which may have missed END.
- * A flooded block (flood.h) takes other ways than the tree and may come before RESUME: it is
- * returned, and sent again.
  *
  * Borrows: the group; its `parting` is the state. Pure: no I/O, clock, or globals. */
 #ifndef TD_CORE_MEMBERSHIP_PARTING_H

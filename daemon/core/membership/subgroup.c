@@ -155,13 +155,6 @@ static const char *why_forgotten(struct td_core *core)
                           core->node);
 }
 
-/* is_never_made returns true if no operation of a group completed here, and none ever will. */
-static bool is_never_made(const struct td_core *core, uint64_t instance)
-{
-    return refused(core, instance) != TD_OK ||
-           td_endings_find(core, instance, TD_ENDING_NEVER_MADE);
-}
-
 /* above_of returns the parent of this node in the tree of a group that it does not make; its own
  * number: it is the root. UINT32_MAX: memory runs out. */
 static uint32_t above_of(struct td_core *core, const struct td_communicator *parent,
@@ -222,20 +215,14 @@ static bool is_refused(struct td_core *core, const struct td_client *client,
                        const struct td_request *q, uint64_t instance)
 {
     const struct td_ending *ending = td_endings_find(core, instance, TD_ENDING_OF_CREATION);
-    bool gone = td_communicator_is_gone(core, instance);
-    if (!ending && gone)
+    if (!ending && td_communicator_is_gone(core, instance))
         ending = td_endings_find(core, instance, 0);
     td_err error = refused(core, instance);
-    bool late = gone && core->settings.tuning.flood;
     if (ending)
         td_reply_error(core, client->id, q->id, ending->error, ending->text);
     else if (error != TD_OK)
         td_reply_error(core, client->id, q->id, error, why_forgotten(core));
-    else if (late)
-        td_reply_error(core, client->id, q->id, TD_ERR_TIMEOUT,
-                       "this rank called too late: the other ranks no longer wait for it to create "
-                       "the group");
-    return ending || error != TD_OK || late;
+    return ending || error != TD_OK;
 }
 
 void td_subgroup_make(struct td_core *core, struct td_client *client, const struct td_request *q)
@@ -346,23 +333,7 @@ static struct td_message_rank_lost ending_of(struct td_core *core, const struct 
         .text = td_core_format(core, "no rank on %s created the group in time",
                                td_core_node_name(core, core->node))};
     td_endings_note(core, m->instance, TD_ENDING_OF_CREATION, lost.error, lost.text);
-    td_endings_note(core, m->instance, TD_ENDING_NEVER_MADE, lost.error, lost.text);
     return lost;
-}
-
-/* list_good says in a notice which operations of a group complete, if they flood the torus: those
- * that succeeded here, since this node was to send a block in each of them. */
-static void list_good(const struct td_core *core, uint64_t instance,
-                      struct td_message_rank_lost *lost)
-{
-    static const uint8_t none[TD_GROUP_OPERATIONS_MAX / 8];
-    const struct td_gone *gone = td_communicator_gone(core, instance);
-    if (is_never_made(core, instance)) {
-        lost->good = (struct td_bitmap){none, sizeof none};
-    } else if (gone && core->settings.tuning.flood) {
-        lost->good_first = gone->good_first;
-        lost->good = (struct td_bitmap){gone->good, sizeof gone->good};
-    }
 }
 
 void td_subgroup_unknown(struct td_core *core, uint32_t from, const struct td_message *m)
@@ -371,9 +342,7 @@ void td_subgroup_unknown(struct td_core *core, uint32_t from, const struct td_me
         .instance = m->instance, .group = m->group, .sequence = m->sequence};
     if (m->kind == TD_MESSAGE_VERDICT && m->group == TD_GROUP_MADE && !m->u.verdict.is_running)
         td_endings_note(core, m->instance, m->sequence, m->u.verdict.error, m->u.verdict.text);
-    /* The membership of a job comes by the tree, before all messages that come that way. A flooded
-     * block takes other links and may come first. */
-    bool early = m->group == TD_GROUP_MADE || m->kind == TD_MESSAGE_FLOOD;
+    bool early = m->group == TD_GROUP_MADE; /* the membership of a job comes before all others */
     bool left = td_departure_find(core, m->instance) != NULL;
     bool over = !early || left || td_communicator_is_gone(core, m->instance);
     bool ended = early && (refused(core, m->instance) != TD_OK ||
@@ -385,18 +354,6 @@ void td_subgroup_unknown(struct td_core *core, uint32_t from, const struct td_me
         return;
     }
     bool late = m->kind == TD_MESSAGE_APPEAL; /* its sender has waited until a time limit */
-    bool never = is_never_made(core, m->instance);
-    if (m->kind == TD_MESSAGE_WAITING && m->u.waiting.reply_requested && (!over || never) &&
-        core->settings.tuning.flood) {
-        /* this node has not flooded this operation, and never will */
-        if (!never)
-            td_endings_veto(core, m->instance, m->sequence);
-        answer.kind = TD_MESSAGE_APPEAL;
-        answer.u.appeal =
-            (struct td_message_appeal){.error = TD_ERR_TIMEOUT, .text = "", .is_veto = true};
-        td_session_send(core, from, &answer);
-        return;
-    }
     bool asks = m->kind == TD_MESSAGE_PARTING &&
                 (m->u.parting.step == TD_PARTING_ASK || m->u.parting.step == TD_PARTING_HEARD);
     if (asks && !over) {
@@ -407,19 +364,16 @@ void td_subgroup_unknown(struct td_core *core, uint32_t from, const struct td_me
         return;
     }
     /* A rank that is lost to a group ends no creation of the group: the sender repeats a loss. */
-    bool announces = asks || m->kind == TD_MESSAGE_ARRIVE || m->kind == TD_MESSAGE_FLOOD ||
-                     m->kind == TD_MESSAGE_RANK_GONE;
+    bool announces =
+        asks || m->kind == TD_MESSAGE_ARRIVE || m->kind == TD_MESSAGE_RANK_GONE;
     bool waits = m->kind == TD_MESSAGE_REPORT || (m->kind == TD_MESSAGE_WAITING && (ended || left));
     if (!announces && !waits && !late)
         return; /* a job that is unknown here is over: its ranks here have gone */
-    if (late && !over && core->settings.tuning.flood)
-        td_communicator_note_gone(core, m->instance);
     if (over && m->group == 0)
         td_job_missed(core, m->instance);
     if (over || late || ended) {
         answer.kind = TD_MESSAGE_RANK_LOST;
         answer.u.rank_lost = ending_of(core, m, over);
-        list_good(core, m->instance, &answer.u.rank_lost);
         td_session_send(core, from, &answer);
     } else if (announces) {
         answer.kind = TD_MESSAGE_ANNOUNCE_AGAIN;

@@ -5,7 +5,6 @@
 
 #include "arrival.h"
 #include "core/net/inflight.h"
-#include "flood.h"
 #include "gate.h"
 #include "core/net/link.h"
 #include "core/net/session.h"
@@ -413,16 +412,7 @@ static uint32_t all_children(const struct td_communicator *c)
     return (1u << c->children) - 1;
 }
 
-/* floods returns true if the operation goes without the tree. All local ranks have called. */
-static bool floods(struct td_core *core, struct td_operation *o)
-{
-    if (!td_operation_compiled(o) &&
-        (!td_communicator_may_flood(core, o->communicator) || !compile(core, o)))
-        return false;
-    return o->program.ride == TD_RIDE_FLOOD;
-}
-
-bool td_admission_complete(struct td_core *core, struct td_operation *o)
+bool td_admission_complete(const struct td_core *core, const struct td_operation *o)
 {
     const struct td_communicator *c = o->communicator;
     if (td_arrival_mismatched(o) || !o->witnesses || o->arrived < c->ranks)
@@ -430,7 +420,7 @@ bool td_admission_complete(struct td_core *core, struct td_operation *o)
     for (uint32_t i = 0; i < c->ranks; i++)
         if (o->arrival[i].state == TD_ARRIVAL_GONE)
             return false; /* the root ends the operation */
-    if (o->children_arrived != all_children(c) && !floods(core, o))
+    if (o->children_arrived != all_children(c))
         return false;
     return o->retry_at == TD_TIME_NEVER || core->now >= o->retry_at;
 }
@@ -446,8 +436,6 @@ static bool spares_scratch(const struct td_operation *o)
 void td_admission_advance(struct td_core *core, struct td_operation *o)
 {
     if (!td_operation_compiled(o) && !compile(core, o))
-        return;
-    if (o->program.ride == TD_RIDE_FLOOD)
         return;
     if (!o->scratch_held && !o->scratch_lacking && !o->program.survey_pending)
         o->scratch_lacking = spares_scratch(o) || !td_operation_take_scratch(core, o);
@@ -496,8 +484,6 @@ bool td_admission_deliver(struct td_core *core, struct td_operation *o)
     int64_t bytes = td_ride_down(&o->program, c->slot);
     struct td_slice to = td_slice_at(TD_SPACE_DESTINATION, 0, 0, bytes), here = ride_slice(o, 0);
     bool stays = o->program.ride_stays;
-    if (o->flood && o->program.ride == TD_RIDE_FLOOD)
-        return ride_load(core, o, o->flood->all, ride_slice(o, 0), 1);
     if (!td_operation_at_root(o)) {
         if (o->release_bytes != bytes) {
             td_stall_break(core, o, TD_ERR_PROTOCOL,

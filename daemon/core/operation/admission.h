@@ -7,9 +7,8 @@
 
 #include "operation.h"
 
-/* td_admission_complete returns true if all ranks below have arrived with the same call. On a flood
- * the local ranks are enough. */
-bool td_admission_complete(struct td_core *core, struct td_operation *o);
+/* td_admission_complete returns true if all ranks below have arrived with the same call. */
+bool td_admission_complete(const struct td_core *core, const struct td_operation *o);
 /* td_admission_advance continues from there to the announcement. */
 void td_admission_advance(struct td_core *core, struct td_operation *o);
 /* td_admission_planned takes the end of the computation of a transform plan (TD_COMPUTE_PLAN). If

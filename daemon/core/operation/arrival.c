@@ -407,11 +407,9 @@ static void name_culprit(const struct td_communicator *c, uint32_t culprit, int6
 static bool lost_culprit(const struct td_communicator *c, td_err error, int64_t *rank,
                          int64_t *node)
 {
-    bool lost_rank =
-        c->state == TD_COMMUNICATOR_LOST_RANK || c->state == TD_COMMUNICATOR_LOST_RANK_SETTLED;
     if (error == TD_ERR_NODE_FAILED && c->state == TD_COMMUNICATOR_LOST_NODE)
         *node = c->lost;
-    else if (error == TD_ERR_RANK_FAILED && lost_rank)
+    else if (error == TD_ERR_RANK_FAILED && c->state == TD_COMMUNICATOR_LOST_RANK)
         name_culprit(c, c->lost, rank, node);
     else
         return false;
@@ -648,9 +646,8 @@ void td_arrival_failed(struct td_core *core, struct td_operation *o)
     if (!c->waits || !o->witnesses || !bits)
         return;
     td_gate_arrived(o, bits);
-    bool lost =
-        (c->state == TD_COMMUNICATOR_LOST_RANK || c->state == TD_COMMUNICATOR_LOST_RANK_SETTLED) &&
-        c->lost < c->group.size && !td_bit(bits, c->lost);
+    bool lost = c->state == TD_COMMUNICATOR_LOST_RANK && c->lost < c->group.size &&
+                !td_bit(bits, c->lost);
     uint32_t absent = 0;
     for (uint32_t r = 0; r < c->group.size; r++)
         absent += !td_bit(bits, r);

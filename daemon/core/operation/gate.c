@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "arrival.h"
-#include "flood.h"
 #include "core/membership/communicator_losses.h"
 #include "core/membership/later_losses.h"
 #include "core/membership/parting.h"
@@ -16,7 +15,7 @@
 #include "stall.h"
 #include "stopped.h"
 
-enum { VERDICT_NS = 200000000, RETRY_NS = 1000000, ASK_NS = 1000000000 };
+enum { VERDICT_NS = 200000000, RETRY_NS = 1000000 };
 
 static int child_index(const struct td_communicator *c, uint32_t node)
 {
@@ -61,9 +60,7 @@ static void handle_arrive(struct td_core *core, struct td_operation *o, uint32_t
     int child = child_index(o->communicator, from);
     const struct td_message_arrive *arrive = &m->u.arrive;
     const struct td_message_payload *payload = &arrive->payload;
-    bool told =
-        m->kind == TD_MESSAGE_REPORT && td_flood_sent(o) && o->state < TD_OPERATION_RELEASED;
-    if (child < 0 || (o->state >= TD_OPERATION_ANNOUNCED && !told))
+    if (child < 0 || o->state >= TD_OPERATION_ANNOUNCED)
         return;
     if (o->report_at == TD_TIME_NEVER) {
         o->report_at = core->now + TD_REPORT_NS;
@@ -177,10 +174,6 @@ static void handle_release(struct td_core *core, struct td_operation *o, uint32_
     }
     if (o->state != TD_OPERATION_ANNOUNCED)
         return;
-    if (td_flood_sent(o)) {
-        td_flood_refused(core, o, from);
-        return;
-    }
     if (m->kind == TD_MESSAGE_ANNOUNCE_AGAIN) {
         if (m->u.announce_again.without_scratch)
             again_without_scratch(core, o, &m->u.announce_again);
@@ -246,68 +239,13 @@ static void report(struct td_core *core, struct td_operation *o, bool asked)
     td_session_send(core, o->communicator->parent, &m);
 }
 
-/* send_veto sends a veto for an operation that may have no record here. */
-static void send_veto(struct td_core *core, struct td_communicator *c, uint64_t sequence)
-{
-    struct td_message m = {.kind = TD_MESSAGE_APPEAL,
-                           .instance = c->instance,
-                           .group = c->index,
-                           .sequence = sequence,
-                           .u.appeal = {.error = TD_ERR_TIMEOUT, .text = "", .is_veto = true}};
-    if (c->has_parent)
-        td_session_send(core, c->parent, &m);
-}
-
-bool td_gate_veto(struct td_core *core, struct td_operation *o)
-{
-    if (o->flood_state == TD_FLOOD_VETOED || !td_communicator_may_flood(core, o->communicator) ||
-        td_flood_sent(o))
-        return false;
-    td_flood_transition(o, TD_FLOOD_VETO);
-    send_veto(core, o->communicator, o->sequence);
-    return true;
-}
-
 static void handle_waiting(struct td_core *core, struct td_operation *o, const struct td_message *m)
 {
     bool reply_requested = m->u.waiting.reply_requested;
     learn(o, &m->u.waiting.arrived);
     send_waiting(core, o, reply_requested);
-    if (reply_requested && (o->state < TD_OPERATION_ANNOUNCED || td_flood_sent(o)))
+    if (reply_requested && o->state < TD_OPERATION_ANNOUNCED)
         report(core, o, true);
-    if (reply_requested && td_communicator_may_flood(core, o->communicator) && !td_flood_sent(o)) {
-        td_flood_transition(o, TD_FLOOD_VETO);
-        send_veto(core, o->communicator, o->sequence);
-    }
-}
-
-bool td_gate_settled(struct td_core *core, struct td_operation *o)
-{
-    if (o->flood_state != TD_FLOOD_SENT || td_arrival_mismatched(o))
-        return true;
-    if ((core->now >= o->ask_at || o->ask_at == TD_TIME_NEVER) && !td_core_room(core)) {
-        o->ask_at = core->now; /* the timers ask */
-        td_core_alarm(core, core->now);
-    } else if (core->now >= o->ask_at || o->ask_at == TD_TIME_NEVER) {
-        o->ask_at = core->now + ASK_NS;
-        td_core_alarm(core, o->ask_at);
-        send_waiting(core, o, true);
-    }
-    return false;
-}
-
-/* grant gives the ending that an appeal asks for. On a flood it waits until the operation can
- * complete nowhere. */
-static void grant(struct td_core *core, struct td_operation *o, td_err error, const char *text)
-{
-    if (td_gate_settled(core, o)) {
-        td_operation_verdict(core, o, error, text);
-        return;
-    }
-    if (o->pending_error != TD_OK)
-        return;
-    o->pending_error = error;
-    td_operation_keep(o, &o->pending_text, text);
 }
 
 static void handle_appeal(struct td_core *core, struct td_operation *o,
@@ -315,26 +253,12 @@ static void handle_appeal(struct td_core *core, struct td_operation *o,
 {
     if (o->state >= TD_OPERATION_RELEASED)
         return;
-    if (td_communicator_may_flood(core, o->communicator) && !td_flood_sent(o))
-        td_flood_transition(o, TD_FLOOD_VETO); /* the appeal will be granted */
-    /* where calls differ, the operation completes nowhere */
-    bool nowhere = m->is_veto || m->error == TD_ERR_MISMATCH || m->error == TD_ERR_PROTOCOL;
-    if (nowhere)
-        td_flood_transition(o, TD_FLOOD_VETO_HEARD);
-    if ((nowhere || o->flood_state == TD_FLOOD_BLOCKED) &&
-        o->communicator->state == TD_COMMUNICATOR_LOSING_RANK)
-        td_core_queue(core, &o->communicator->task);
-    if (o->flood_state == TD_FLOOD_BLOCKED && o->pending_error != TD_OK) {
-        td_operation_verdict(core, o, o->pending_error, o->pending_text);
-    } else if (m->error != TD_ERR_TIMEOUT) {
-        grant(core, o, m->error, m->text);
+    if (m->error != TD_ERR_TIMEOUT) {
+        td_operation_verdict(core, o, m->error, m->text);
     } else if (o->verdict_at == TD_TIME_NEVER) {
         /* ask all nodes once more which ranks have arrived, so that the verdict names none falsely
          */
         o->verdict_at = core->now + VERDICT_NS;
-        if (td_communicator_may_flood(core,
-                                      o->communicator)) /* reports climb the tree hop by hop */
-            o->verdict_at += TD_REPORT_NS * (uint64_t)o->communicator->tree.hops;
         td_core_alarm(core, o->verdict_at);
         send_waiting(core, o, true);
     }
@@ -353,13 +277,8 @@ static void no_record(struct td_core *core, struct td_communicator *c, uint32_t 
                               .u.announce_again = {.is_surveyed = false}};
     if (m->sequence < c->first_sequence || c->retired[place])
         return;
-    if (m->kind == TD_MESSAGE_FLOOD || m->kind == TD_MESSAGE_ARRIVE) {
+    if (m->kind == TD_MESSAGE_ARRIVE) {
         td_session_send(core, from, &told);
-    } else if (m->kind == TD_MESSAGE_WAITING && m->u.waiting.reply_requested &&
-               td_communicator_may_flood(core, c)) {
-        c->ended_unrecorded[place] =
-            (uint8_t)-TD_ERR_TIMEOUT; /* this node must not flood it any more */
-        send_veto(core, c, m->sequence);
     } else if (m->kind == TD_MESSAGE_VERDICT) {
         c->ended_unrecorded[place] = (uint8_t)-m->u.verdict.error;
         told.kind = TD_MESSAGE_VERDICT;
@@ -377,21 +296,18 @@ static bool is_early(struct td_core *core, uint32_t from, const struct td_messag
                                      .instance = m->instance,
                                      .group = m->group,
                                      .sequence = m->sequence};
-    if (m->kind == TD_MESSAGE_ARRIVE || m->kind == TD_MESSAGE_FLOOD)
+    if (m->kind == TD_MESSAGE_ARRIVE)
         td_session_send(core, from, &again);
     return m->kind != TD_MESSAGE_VERDICT;
 }
 
-/* may_send returns true if a node may send a message of this kind about an operation (NULL: there
- * is no record). What comes down the tree comes
- * from the parent; only a flood is returned by a neighbour that has no record of it. */
-static bool may_send(const struct td_communicator *c, const struct td_operation *o, uint32_t from,
-                     enum td_message_kind kind)
+/* may_send returns true if a node may send a message of this kind about an operation: only the
+ * parent sends those that go down the tree. */
+static bool may_send(const struct td_communicator *c, uint32_t from, enum td_message_kind kind)
 {
     bool down = kind == TD_MESSAGE_RELEASE || kind == TD_MESSAGE_VERDICT ||
                 kind == TD_MESSAGE_WAITING || kind == TD_MESSAGE_ANNOUNCE_AGAIN;
-    return !down || (c->has_parent && from == c->parent) ||
-           (kind == TD_MESSAGE_ANNOUNCE_AGAIN && o && td_flood_sent(o));
+    return !down || (c->has_parent && from == c->parent);
 }
 
 void td_gate_message(struct td_core *core, struct td_communicator *c, uint32_t from,
@@ -405,20 +321,11 @@ void td_gate_message(struct td_core *core, struct td_communicator *c, uint32_t f
         return;
     }
     if (td_communicator_rests(c) && (m->sequence < c->first_sequence || !c->operation[place])) {
-        if (c->state == TD_COMMUNICATOR_HELD && m->kind == TD_MESSAGE_FLOOD) {
-            (void)is_early(core, from, m); /* its sender goes on already */
-            return;
-        }
-        bool never = m->sequence >= c->first_sequence && !c->retired[place];
-        if (never && m->kind == TD_MESSAGE_WAITING && m->u.waiting.reply_requested &&
-            td_communicator_may_flood(core, c))
-            send_veto(core, c, m->sequence);
-        if (c->state == TD_COMMUNICATOR_PARTED &&
-            (m->kind == TD_MESSAGE_ARRIVE || m->kind == TD_MESSAGE_FLOOD))
+        if (c->state == TD_COMMUNICATOR_PARTED && m->kind == TD_MESSAGE_ARRIVE)
             td_parting_tell_end(core, c, from); /* it may have made the group after END came */
         else if (td_communicator_broken(c) && m->sequence == 0 && c->index == TD_GROUP_MADE &&
                  (m->kind == TD_MESSAGE_ARRIVE || m->kind == TD_MESSAGE_REPORT))
-            td_communicator_tell_loss(core, c, from); /* a node that floods reports first */
+            td_communicator_tell_loss(core, c, from);
         return;
     }
     if (m->sequence >= c->first_sequence + TD_GROUP_OPERATIONS_MAX && is_early(core, from, m))
@@ -431,7 +338,7 @@ void td_gate_message(struct td_core *core, struct td_communicator *c, uint32_t f
                                                  core->node, TD_GROUP_OPERATIONS_MAX));
         return;
     }
-    if (!may_send(c, c->operation[place], from, m->kind))
+    if (!may_send(c, from, m->kind))
         return;
     if (m->kind == TD_MESSAGE_ANNOUNCE_AGAIN) {
         td_communicator_not_made(core, c, from);
@@ -445,8 +352,6 @@ void td_gate_message(struct td_core *core, struct td_communicator *c, uint32_t f
     }
     if (m->kind == TD_MESSAGE_ARRIVE || m->kind == TD_MESSAGE_REPORT) {
         handle_arrive(core, o, from, m);
-    } else if (m->kind == TD_MESSAGE_FLOOD) {
-        td_flood_message(core, o, from, &m->u.flood);
     } else if (m->kind == TD_MESSAGE_RELEASE || m->kind == TD_MESSAGE_VERDICT ||
                m->kind == TD_MESSAGE_ANNOUNCE_AGAIN) {
         handle_release(core, o, from, m);
@@ -521,10 +426,6 @@ static void expire(struct td_core *core, struct td_operation *o)
         return;
     td_gate_arrived(o, bits);
     uint32_t count = td_communicator_print_ranks(core, c, bits, false, missing, sizeof missing);
-    if (!td_gate_settled(core, o)) {
-        o->verdict_at = TD_TIME_NEVER; /* the nodes that wait appeal again */
-        return;
-    }
     if (count == 0) {
         td_operation_verdict(core, o, TD_ERR_TIMEOUT,
                              td_core_format(core, "%s: some ranks had not arrived in time",
@@ -537,13 +438,6 @@ static void expire(struct td_core *core, struct td_operation *o)
                                         "%s: %u of %u ranks had not arrived in time: rank%s %s%s",
                                         td_operation_describe(core, o), count, c->group.size,
                                         count == 1 ? "" : "s", missing, silent));
-}
-
-/* loses_rank returns true at the root of a group that floods, from the loss of a rank on. */
-static bool loses_rank(const struct td_communicator *c)
-{
-    return c->state == TD_COMMUNICATOR_LOSING_RANK ||
-           (c->state == TD_COMMUNICATOR_LOST_RANK_SETTLED && !c->has_parent);
 }
 
 void td_gate_timers(struct td_core *core, struct td_operation *o)
@@ -563,10 +457,8 @@ void td_gate_timers(struct td_core *core, struct td_operation *o)
             td_stopped_look(core, o);
         if (core->now >= o->spare_at && o->state == TD_OPERATION_GATHERING)
             spare(core, o);
-        if (core->now >= o->retry_at && (o->state == TD_OPERATION_GATHERING || td_flood_sent(o)))
+        if (core->now >= o->retry_at && o->state == TD_OPERATION_GATHERING)
             td_core_queue(core, &o->task);
-        if (core->now >= o->ask_at && (o->pending_error != TD_OK || loses_rank(o->communicator)))
-            (void)td_gate_settled(core, o);
     }
     if (o->state < TD_OPERATION_RELEASED) {
         td_core_alarm(core, o->expires_at);
@@ -576,9 +468,7 @@ void td_gate_timers(struct td_core *core, struct td_operation *o)
         if (core->now < o->spare_at)
             td_core_alarm(core, o->spare_at);
         td_core_alarm(core, o->appeal_at);
-        if (core->now < o->ask_at)
-            td_core_alarm(core, o->ask_at);
-        if ((o->state == TD_OPERATION_GATHERING || td_flood_sent(o)) && core->now < o->retry_at)
+        if (o->state == TD_OPERATION_GATHERING && core->now < o->retry_at)
             td_core_alarm(core, o->retry_at);
         return;
     }

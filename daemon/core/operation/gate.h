@@ -10,7 +10,7 @@
 
 #include "operation.h"
 
-/* td_gate_message handles the messages of operations: ARRIVE, REPORT, FLOOD, RELEASE, VERDICT,
+/* td_gate_message handles the messages of operations: ARRIVE, REPORT, RELEASE, VERDICT,
  * ANNOUNCE_AGAIN, WAITING and, at the root, APPEAL. */
 void td_gate_message(struct td_core *core, struct td_communicator *c, uint32_t from,
                      const struct td_message *message);
@@ -21,12 +21,6 @@ void td_gate_again(struct td_core *core, struct td_operation *o);
 /* td_gate_survey makes all nodes below compile once more and announce: the sizes of all ranks are
  * known now. */
 void td_gate_survey(struct td_core *core, struct td_operation *o, const struct td_survey *survey);
-/* td_gate_veto promises the root, once, to send nothing to the neighbours. It returns false if this
- * node has sent its block, has vetoed before, or the group does not flood. */
-bool td_gate_veto(struct td_core *core, struct td_operation *o);
-/* td_gate_settled returns true if the root may end the operation with an error: it completes
- * nowhere. Otherwise it asks all nodes for vetoes, which come as appeals. */
-bool td_gate_settled(struct td_core *core, struct td_operation *o);
 /* td_gate_arrived writes the ranks that are known to have arrived into bits [group.size]. */
 void td_gate_arrived(const struct td_operation *o, uint8_t *bits);
 /* td_gate_timers performs the actions that are due, and sets the alarm for the next. */

@@ -14,7 +14,6 @@
 #include "approach.h"
 #include "arrival.h"
 #include "core/membership/waits.h"
-#include "flood.h"
 #include "gate.h"
 #include "recording.h"
 #include "core/net/link.h"
@@ -78,7 +77,6 @@ static void release_record(struct td_core *core, struct td_operation *o)
     drop_text(core, o, o->appeal_text);
     drop_text(core, o, o->pending_text);
     drop_text(core, o, o->cancel_text);
-    td_flood_free(core, o);
     td_plan_free(o->plan, core->arena);
     td_counts_free(&o->counts, core->arena);
     td_communicator_tree_release(core, o->tree);
@@ -120,8 +118,6 @@ static void hear_early(struct td_core *core, struct td_operation *o)
     const struct td_ending *appeal = td_endings_appealed(core, instance, o->sequence);
     if (ending)
         td_operation_verdict(core, o, ending->error, ending->text);
-    else if (td_endings_vetoed(core, instance, o->sequence))
-        td_flood_transition(o, TD_FLOOD_VETO);
     if (appeal)
         td_operation_appeal(core, o, appeal->error, appeal->text);
 }
@@ -152,8 +148,7 @@ struct td_operation *td_operation_obtain(struct td_core *core, struct td_communi
     o->sender.minor = c->minor;
     o->sequence = sequence;
     o->started_at = o->progress_at = core->now;
-    o->expires_at = o->verdict_at = o->retry_at = o->appeal_at = o->ask_at = o->spare_at =
-        TD_TIME_NEVER;
+    o->expires_at = o->verdict_at = o->retry_at = o->appeal_at = o->spare_at = TD_TIME_NEVER;
     o->stalled_on = UINT32_MAX;
     o->report_at = core->now + TD_REPORT_NS;
     td_core_alarm(core, o->report_at);
@@ -368,7 +363,7 @@ void td_operation_keep(struct td_operation *o, char **kept, const char *text)
 void td_operation_appeal(struct td_core *core, struct td_operation *o, td_err error,
                          const char *text)
 {
-    /* an operation whose calls differ must complete nowhere, so the root must hear that, too */
+    /* that calls differ says more than an appeal before: the root hears it, too */
     bool more = error == TD_ERR_MISMATCH && o->appeal_error != TD_ERR_MISMATCH;
     if ((o->appeal_error != TD_OK && !more) || o->state >= TD_OPERATION_RELEASED)
         return;
@@ -384,11 +379,8 @@ void td_operation_appeal_again(struct td_core *core, struct td_operation *o)
 {
     struct td_message m;
     td_operation_start_message(o, TD_MESSAGE_APPEAL, &m);
-    if (td_communicator_may_flood(core, o->communicator) && !td_flood_sent(o))
-        td_flood_transition(o, TD_FLOOD_VETO);
     m.u.appeal = (struct td_message_appeal){.error = o->appeal_error,
-                                            .text = td_core_format(core, "%s", o->appeal_text),
-                                            .is_veto = o->flood_state == TD_FLOOD_VETOED};
+                                            .text = td_core_format(core, "%s", o->appeal_text)};
     o->appeal_at = td_operation_at_root(o) ? TD_TIME_NEVER : core->now + TD_APPEAL_NS;
     td_core_alarm(core, o->appeal_at);
     td_communicator_appeal(core, o->communicator, &m);
@@ -423,20 +415,12 @@ void td_operation_group_broken(struct td_core *core, struct td_communicator *c, 
 {
     for (int i = 0; i < TD_GROUP_OPERATIONS_MAX; i++) {
         struct td_operation *o = c->operation[i];
-        bool pending = o && td_flood_sent(o) && o->state < TD_OPERATION_RELEASED && !running_too &&
-                       error == TD_ERR_RANK_FAILED;
-        bool listed = c->state == TD_COMMUNICATOR_LOST_RANK_SETTLED;
-        if (pending && !listed) { /* the root's list is still to come, if the root is alive */
-            o->appeal_error = error;
-            o->appeal_at = core->now;
-            td_core_alarm(core, core->now);
-        } else if (o && (o->state < TD_OPERATION_RELEASED || running_too) &&
-                   !(pending && td_flood_completes(c, o->sequence))) {
+        if (!o)
+            continue;
+        if (o->state < TD_OPERATION_RELEASED || running_too)
             td_operation_fail(core, o, running_too ? error : c->error,
                               running_too ? text : c->text);
-        }
-        if (o)
-            td_core_queue(core, &o->task); /* no root decides: reply to late ranks */
+        td_core_queue(core, &o->task); /* no root decides: reply to late ranks */
     }
 }
 
@@ -550,8 +534,7 @@ static void begin(struct td_core *core, struct td_operation *o)
     }
     if (o->state != TD_OPERATION_RELEASED)
         return;
-    if (o->program.ride != TD_RIDE_FLOOD)
-        notify_children(core, o);
+    notify_children(core, o);
     td_operation_transition(o, TD_OPERATION_RUN);
     td_stall_begin(o);
 }
@@ -576,8 +559,6 @@ static bool end(struct td_core *core, struct td_operation *o)
         notify_children(core, o);
         td_operation_transition(o, TD_OPERATION_CHILDREN_TOLD);
     }
-    if (o->error != TD_OK && td_gate_veto(core, o) && !td_core_room(core))
-        return false;
     if (o->flights)
         return true; /* the driver still reads or writes the buffers */
     for (uint32_t i = 0; i < c->ranks; i++) {
@@ -592,9 +573,8 @@ static bool end(struct td_core *core, struct td_operation *o)
         bool own = o->error != TD_OK && strcmp(o->text, c->text) != 0;
         if (own && o->arrived < c->ranks) /* it ended before the group broke */
             td_endings_note(core, c->instance, sequence, o->error, o->text);
-        bool good = o->error == TD_OK;
         release_record(core, o);
-        td_communicator_retire(core, c, sequence, good);
+        td_communicator_retire(core, c, sequence);
     }
     return true;
 }
@@ -610,9 +590,6 @@ static bool advance(struct td_core *core, struct td_task *task)
     }
     if (o->state == TD_OPERATION_PREPARING || o->state == TD_OPERATION_COMBINING)
         td_admission_advance(core, o);
-    bool floods = o->state == TD_OPERATION_PREPARING || o->state == TD_OPERATION_ANNOUNCED;
-    if (floods && o->program.ride == TD_RIDE_FLOOD && !td_flood_advance(core, o))
-        return false;
     if (o->state == TD_OPERATION_RELEASED)
         begin(core, o);
     if (o->state == TD_OPERATION_RUNNING && !run(core, o))

@@ -2,8 +2,7 @@
 /* operation: one collective call of a group at this node, from the first arrival to the last reply.
  * operation_state.h has its states.
  * Owns: its arrays, its share of scratch, a use of every region that it names.
- * Invariant: an announced operation holds its scratch memory, or has announced that it lacks it, or
- * floods the torus. */
+ * Invariant: an announced operation holds its scratch memory, or has announced that it lacks it. */
 #ifndef TD_CORE_OPERATION_OPERATION_H
 #define TD_CORE_OPERATION_OPERATION_H
 
@@ -73,12 +72,8 @@ struct td_operation {
     char *cancel_text;   /* TD_TEXT_MAX bytes */
     uint32_t stalled_on; /* the node that the latest appeal waits for; UINT32_MAX: none */
 
-    /* On a flood, without the tree (flood.h): */
-    struct td_flood *flood; /* NULL until the first message or the program needs it */
-    enum td_flood_state flood_state;
-    td_err pending_error; /* at the root: an appeal that waits (for a veto, or stall.h), or TD_OK */
+    td_err pending_error; /* at the root: an appeal that waits (stall.h), or TD_OK */
     char *pending_text;   /* TD_TEXT_MAX bytes */
-    td_time ask_at;       /* at the root: when it asks all nodes for vetoes again */
 
     /* the payload that travels with the announcement and the release */
     struct td_child_payload ride[TD_TREE_CHILDREN_MAX]; /* of each child */
@@ -171,8 +166,8 @@ void td_operation_fail_busy(struct td_core *core, struct td_operation *o);
  * children. It does nothing after the release. */
 void td_operation_verdict(struct td_core *core, struct td_operation *o, td_err error,
                           const char *text);
-/* td_operation_appeal asks the root to end the operation; at the root it is a verdict, unless the
- * operation may complete elsewhere. Only the first appeal of a node counts. */
+/* td_operation_appeal asks the root to end the operation; at the root it is a verdict. Only the
+ * first appeal of a node counts, but for one because of calls that differ. */
 void td_operation_appeal(struct td_core *core, struct td_operation *o, td_err error,
                          const char *text);
 /* td_operation_appeal_again repeats the appeal of this node. */

@@ -21,8 +21,7 @@ static const struct td_label operation_states[] = {
         {"refused", "This node cannot prepare the operation. It has asked the root to end "
                     "it."},
     [TD_OPERATION_ANNOUNCED] = {"announced",
-                                "The parent has the announcement (on a flood, the neighbours have "
-                                "this node's block). Packets are accepted."},
+                                "The parent has the announcement. Packets are accepted."},
     [TD_OPERATION_RELEASED] = {"released",
                                "All ranks have arrived. The children do not have the release yet, "
                                "and the payload is not delivered."},
@@ -41,15 +40,13 @@ static const struct td_label operation_events[] = {
                              "The program does not fit in memory, or the announcement of a child "
                              "does not fit the call; this node appeals to the root."},
     [TD_OPERATION_COMBINE] = {"combine", "The computations on the payload have begun."},
-    [TD_OPERATION_ANNOUNCE] = {"announce",
-                               "ARRIVE is sent to the parent (on a flood, the first block is "
-                               "sent to the neighbours)."},
+    [TD_OPERATION_ANNOUNCE] = {"announce", "ARRIVE is sent to the parent."},
     [TD_OPERATION_REPEAT] = {"repeat",
                              "A node has no scratch memory, or the sizes of all nodes are known "
                              "now: all nodes announce once more. Scratch memory is released."},
     [TD_OPERATION_RELEASE] = {"release",
                               "The root releases the operation: RELEASE has come from the parent, "
-                              "or this node is the root, or it has all blocks of a flood."},
+                              "or this node is the root."},
     [TD_OPERATION_RUN] = {"run", "The payload is on its way to the destinations, and the children "
                                  "have the release."},
     [TD_OPERATION_SUCCEED] = {"succeed", "All steps of the program are done."},
@@ -124,47 +121,4 @@ const struct td_machine td_arrival_machine = {
 void td_arrival_transition(struct td_arrival *a, enum td_arrival_event event)
 {
     a->state = (enum td_arrival_state)td_machine_next(&td_arrival_machine, a->state, event);
-}
-
-/* ---- the promise of this node on a flood ---- */
-
-static const struct td_label flood_states[] = {
-    [TD_FLOOD_OPEN] = {"open", "This node has sent nothing, and has promised nothing."},
-    [TD_FLOOD_LOADING] = {"loading", "The local ranks' block is being copied, to be sent."},
-    [TD_FLOOD_SENT] = {"sent", "The neighbours have the block of this node, so the operation may "
-                               "complete elsewhere."},
-    [TD_FLOOD_BLOCKED] = {"blocked", "This node has sent its block, but is the root and knows that "
-                                     "another node has vetoed: the operation completes nowhere."},
-    [TD_FLOOD_VETOED] = {"vetoed", "This node has sent nothing, and never will: the operation "
-                                   "completes nowhere."},
-};
-
-static const struct td_label flood_events[] = {
-    [TD_FLOOD_LOAD] = {"load", "The copy of the local block has begun."},
-    [TD_FLOOD_SEND] = {"send", "The first block goes to the neighbours."},
-    [TD_FLOOD_VETO] = {"veto", "This node promises to send nothing."},
-    [TD_FLOOD_VETO_HEARD] = {"veto heard", "The root hears that some node has vetoed, or that the "
-                                           "calls differ."},
-};
-
-#define FLOOD(state) TD_IN(TD_FLOOD_##state)
-
-static const struct td_transition flood_rows[] = {
-    {FLOOD(OPEN), TD_FLOOD_LOAD, TD_FLOOD_LOADING},
-    {FLOOD(OPEN) | FLOOD(LOADING), TD_FLOOD_SEND, TD_FLOOD_SENT},
-    {FLOOD(OPEN) | FLOOD(LOADING), TD_FLOOD_VETO, TD_FLOOD_VETOED},
-    {FLOOD(VETOED), TD_FLOOD_VETO, TD_STAY},
-    {FLOOD(SENT), TD_FLOOD_VETO_HEARD, TD_FLOOD_BLOCKED},
-    {FLOOD(OPEN) | FLOOD(LOADING) | FLOOD(BLOCKED) | FLOOD(VETOED), TD_FLOOD_VETO_HEARD, TD_STAY},
-};
-
-const struct td_machine td_flood_machine = {
-    .name = "Flood",
-    .meaning = "What this node has promised about an operation that floods the torus "
-               "(`core/operation/flood.h`). It stays *open* where nothing floods.",
-    TD_MACHINE(flood_states, flood_events, flood_rows)};
-
-void td_flood_transition(struct td_operation *o, enum td_flood_event event)
-{
-    o->flood_state = (enum td_flood_state)td_machine_next(&td_flood_machine, o->flood_state, event);
 }

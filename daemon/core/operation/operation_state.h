@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* operation_state: the state machines of an operation: the operation itself, the call of each local
- * rank, and the promise of this node when the operation floods the torus (flood.h).
- * docs/states.md prints the tables. */
+/* operation_state: the state machines of an operation: the operation itself, and the call of each
+ * local rank. docs/states.md prints the tables. */
 #ifndef TD_CORE_OPERATION_OPERATION_STATE_H
 #define TD_CORE_OPERATION_OPERATION_STATE_H
 
@@ -48,21 +47,10 @@ enum td_arrival_state {
 
 enum td_arrival_event { TD_ARRIVAL_CALL, TD_ARRIVAL_ANSWER, TD_ARRIVAL_LEAVE };
 
-enum td_flood_state {
-    TD_FLOOD_OPEN,
-    TD_FLOOD_LOADING,
-    TD_FLOOD_SENT,
-    TD_FLOOD_BLOCKED,
-    TD_FLOOD_VETOED,
-};
+extern const struct td_machine td_operation_machine, td_arrival_machine;
 
-enum td_flood_event { TD_FLOOD_LOAD, TD_FLOOD_SEND, TD_FLOOD_VETO, TD_FLOOD_VETO_HEARD };
-
-extern const struct td_machine td_operation_machine, td_arrival_machine, td_flood_machine;
-
-/* The only functions that assign the three states. */
+/* The only functions that assign the two states. */
 void td_operation_transition(struct td_operation *o, enum td_operation_event event);
 void td_arrival_transition(struct td_arrival *a, enum td_arrival_event event);
-void td_flood_transition(struct td_operation *o, enum td_flood_event event);
 
 #endif

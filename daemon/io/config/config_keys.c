@@ -282,7 +282,6 @@ static const struct td_config_key keys[] = {
     {"torus", "fabric", read_choice, FIELD(settings.tuning.fabric), false, "direct|routed"},
     {"torus", "alltoall", read_choice, FIELD(settings.tuning.alltoall), false,
      "auto|random|phased|pairwise|two-phase"},
-    {"torus", "flood", read_flag, FIELD(settings.tuning.flood), false, "no|yes"},
     {"torus", "link_rate", read_rate, FIELD(settings.link_rate), false, NULL},
     {"torus", "link_latency", read_duration, FIELD(settings.link_latency_ns), false, NULL},
     {"torus", "slots", read_count, FIELD(settings.router.slots), false, NULL},

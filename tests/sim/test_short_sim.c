@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Flooded operations, while ranks cancel, reach their timeouts, die or leave: all ranks get the
- * same ending. TORUS_TEST_LONG=1 runs many more games. */
+/* Short operations, while ranks cancel, reach their timeouts, die or leave: all ranks get the same
+ * ending. TORUS_TEST_LONG=1 runs many more games. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -39,8 +39,7 @@ static uint64_t draw(uint64_t below)
 
 static void short_of_records(struct td_sim_options *o)
 {
-    o->settings.tuning.fabric = TD_FABRIC_ROUTED;
-    o->settings.tuning.flood = true;
+    o->settings.tuning.fabric = o->seed % 3 ? TD_FABRIC_ROUTED : TD_FABRIC_DIRECT;
     if (o->seed % 8 == 1)
         o->settings.operations_max = 2;
 }
@@ -186,7 +185,7 @@ static void check_ending(uint32_t k)
 
 static void play(const char *shape, uint64_t seed, int mishap)
 {
-    job_case("test_flood_sim # %s, mishap %d, seed %llu", shape, mishap, (unsigned long long)seed);
+    job_case("test_short_sim # %s, mishap %d, seed %llu", shape, mishap, (unsigned long long)seed);
     struct td_sim *sim = job_world(shape, seed, short_of_records);
     uint32_t nodes[JOB_RANKS_MAX], size = td_sim_nodes(sim) * (1 + (uint32_t)seed / 8 % 2);
     memset(&game, 0, sizeof game);
@@ -243,7 +242,6 @@ static bool take_joined(struct job *job, bool *called)
     return all;
 }
 
-/* A flooded block takes other links than the membership, and may arrive first. */
 static void ranks_that_call_as_soon_as_they_have_joined_succeed(void **unused)
 {
     static const char *const shapes[] = {"2x2", "3x3", "4x2", "2x2x2"};
@@ -252,7 +250,7 @@ static void ranks_that_call_as_soon_as_they_have_joined_succeed(void **unused)
         struct job *job = &game.job;
         uint32_t nodes[JOB_RANKS_MAX];
         bool called[JOB_RANKS_MAX] = {false};
-        job_case("test_flood_sim # calls after joins, seed %llu", (unsigned long long)seed);
+        job_case("test_short_sim # calls after joins, seed %llu", (unsigned long long)seed);
         struct td_sim *sim = job_world(shapes[seed % 4], seed, short_of_records);
         uint32_t size = td_sim_nodes(sim);
         job_spread(sim, size, nodes);
