@@ -318,7 +318,7 @@ class Machine(unittest.TestCase):
                                   timeout=DEADLINE_S, **nobody)
         first, *others = done.stderr.splitlines()
         self.assertEqual(done.returncode, 1)
-        self.assertRegex(first, f"^{folder}/conf.d/a.conf:0:1: cannot open the file: Permission denied: user ")
+        self.assertRegex(first, f"^{folder}/conf.d/a.conf: cannot open the file: Permission denied: user ")
         self.assertEqual(others, [f"cannot read {folder}/conf.d/b.conf: Permission denied",
                                   f"cannot read {folder}/key: Permission denied",
                                   f"cannot read {folder}/peers: No such file or directory"])

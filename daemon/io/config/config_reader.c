@@ -4,11 +4,13 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* print writes a sentence with the reader's place before it. */
+/* print writes a sentence with the reader's place before it: the file, and in it the line and the
+ * column. */
 static void print(const struct td_config_reader *r, char *text, size_t bytes, const char *format,
                   va_list arguments)
 {
-    int length = snprintf(text, bytes, "%s:%u:%zu: ", r->file, r->line, r->column);
+    int length = r->line ? snprintf(text, bytes, "%s:%u:%zu: ", r->file, r->line, r->column)
+                         : snprintf(text, bytes, "%s: ", r->file);
     if (length >= 0 && (size_t)length < bytes)
         vsnprintf(text + length, bytes - (size_t)length, format, arguments);
 }
