@@ -578,7 +578,6 @@ static void handle_event(struct td_core *core, const struct td_event *e)
         return;
     case TD_EVENT_LINK_UP:
         record_link(core, TD_TRACE_LINK_UP, e->u.link.node);
-        td_goodbye_link_up(core, e->u.link.node, e->u.link.minor);
         td_session_up(core, e->u.link.node, e->u.link.incarnation);
         return;
     case TD_EVENT_LINK_DOWN:

@@ -91,7 +91,7 @@ void td_end_calls_request(struct td_core *core, const struct td_client *client,
         handle(core, &end, core->node, td_reply_new(core, client->id, q->id, TD_REPLY_STATUS));
     } else if (node >= core->options.topology.nodes) {
         td_reply_error(core, client->id, q->id, TD_ERR_INVALID, "the machine has no such node");
-    } else if ((why = td_look_why_not(core, node, TD_MINOR_END_CALLS, &error))) {
+    } else if ((why = td_look_why_not(core, node, &error))) {
         td_reply_no_answer(core, client->id, q->id, error, why);
     } else {
         struct td_message m = {.kind = TD_MESSAGE_END_CALLS};

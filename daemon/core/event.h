@@ -45,7 +45,6 @@ struct td_event {
         struct {
             uint32_t node;
             uint64_t incarnation; /* UP: of the far daemon */
-            uint32_t minor;       /* UP: its version of the peer protocol */
             const char *text;     /* DOWN: why, for people */
             bool refused;         /* DOWN: connection refused: no daemon runs there */
             bool rejected;        /* DOWN: a daemon runs there, and rejects this one, or

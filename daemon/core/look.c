@@ -19,7 +19,7 @@ static const char *silence_text(struct td_core *core, uint32_t node)
                                                                : NULL;
 }
 
-const char *td_look_why_not(struct td_core *core, uint32_t node, uint32_t minor, td_err *error)
+const char *td_look_why_not(struct td_core *core, uint32_t node, td_err *error)
 {
     struct td_link *link = &core->link[node];
     if (td_health_is_stopped(core, node)) {
@@ -40,23 +40,19 @@ const char *td_look_why_not(struct td_core *core, uint32_t node, uint32_t minor,
         return td_core_format(core, "%s is not connected: %s", td_core_node_name(core, node),
                               td_link_why(link));
     *error = TD_ERR_BUSY;
-    if (!td_link_is_open(link) || link->lane->minor == 0) {
-        td_session_ask(core, link); /* the reply says which release runs there */
+    if (!td_link_is_open(link) || link->session_in == 0) { /* a first message may get lost */
+        td_session_ask(core, link);
         const char *why = silence_text(core, node);
         return why ? why
-                   : td_core_format(core, "%s has not said yet which release it runs",
+                   : td_core_format(core, "the session with %s has not begun yet",
                                     td_core_node_name(core, node));
     }
     const char *why = td_silence_now(core, node) ? silence_text(core, node) : NULL;
     if (why)
         return why;
-    if (!td_session_has_room(core, node))
-        return td_core_format(core, "too much is in flight to %s", td_core_node_name(core, node));
-    *error = TD_ERR_VERSION;
-    if (link->lane->minor < minor)
-        return td_core_format(core, "%s runs an older release, which other nodes cannot ask",
-                              td_core_node_name(core, node));
-    return NULL;
+    return td_session_has_room(core, node)
+               ? NULL
+               : td_core_format(core, "too much is in flight to %s", td_core_node_name(core, node));
 }
 
 uint64_t td_look_ticket(struct td_core *core, const struct td_client *client, uint32_t node,
@@ -98,7 +94,7 @@ void td_look_request(struct td_core *core, const struct td_client *client,
         td_inspect_reply(core, client, q);
     else if (node >= core->options.topology.nodes)
         td_reply_no_answer(core, client->id, q->id, TD_ERR_INVALID, "the machine has no such node");
-    else if ((why = td_look_why_not(core, node, TD_MINOR_LOOK, &error)))
+    else if ((why = td_look_why_not(core, node, &error)))
         td_reply_no_answer(core, client->id, q->id, error, why);
     else
         ask(core, client, node, q);

@@ -27,9 +27,8 @@ struct td_looks {
 /* td_look_request answers a STATUS request for this node or another one. */
 void td_look_request(struct td_core *core, const struct td_client *client,
                      const struct td_request *request);
-/* td_look_why_not returns why a node cannot be asked now, and sets *error, or NULL. `minor`: the
- * version of the peer protocol that understands the question. */
-const char *td_look_why_not(struct td_core *core, uint32_t node, uint32_t minor, td_err *error);
+/* td_look_why_not returns why a node cannot be asked now, and sets *error, or NULL. */
+const char *td_look_why_not(struct td_core *core, uint32_t node, td_err *error);
 /* td_look_ticket keeps a question of a client to a node, and returns the ticket that the SEEN with
  * the answer has. */
 uint64_t td_look_ticket(struct td_core *core, const struct td_client *client, uint32_t node,

@@ -25,7 +25,6 @@ struct td_core_options {
     struct td_planner planner;
     struct td_term_list costs, methods; /* what `compile` is (model/terms.h). Borrowed */
     td_term_name_fn *term_name;         /* of these, for people */
-    uint32_t minor;                     /* version of the peer protocol */
     const char *const *endpoints; /* [nodes] each node's address, for people, or NULL. Borrowed */
     uint64_t uid;                 /* of the daemon, which sees every job */
     bool peers_known;             /* they have keys, or are on Unix sockets, or there are none */

@@ -409,7 +409,6 @@ static bool start_core(struct td_loop *loop)
                                       .costs = td_collectives_terms(TD_TERMS_COSTS),
                                       .methods = td_collectives_terms(TD_TERMS_METHODS),
                                       .term_name = td_collectives_term_name,
-                                      .minor = TD_WIRE_PEER_MINOR,
                                       .endpoints = (const char *const *)c->endpoints,
                                       .uid = getuid(),
                                       .segments = c->segments,

@@ -213,8 +213,7 @@ bool td_loop_init(struct td_loop *loop, const struct td_config *config,
                              .began = td_loop_now(),
                              .upcalls = upcalls,
                              .driver = driver,
-                             .incarnation = td_loop_random(),
-                             .digest = td_settings_digest(&config->settings, &config->topology)};
+                             .incarnation = td_loop_random()};
     uv_loop_init(&loop->uv);
     uv_idle_init(&loop->uv, &loop->more);
     loop->more.data = loop;

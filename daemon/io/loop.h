@@ -46,7 +46,7 @@ struct td_loop {
     struct td_actions *actions;
     const struct td_loop_upcalls *upcalls;
     void *driver;                 /* the upcalls' first argument */
-    uint64_t incarnation, digest; /* digest: td_settings_digest, for daemons of 4.1 */
+    uint64_t incarnation;
 
     struct td_descriptors descriptors;
     struct td_regions *regions;

@@ -15,22 +15,6 @@
 #include "terms.h"
 #include "topology.h"
 
-/* Minor versions of the peer protocol (wire/wire.h) from which a daemon understands something that
- * older ones ignore. A group uses what the lowest minor version of its daemons understands. */
-enum {
-    TD_MINOR_TERMS = 2,           /* handshakes and joins with terms (terms.h) */
-    TD_MINOR_WITHOUT_SCRATCH = 2, /* ANNOUNCE_AGAIN without_scratch */
-    TD_MINOR_PLAN_FIELDS = 3,     /* calls that agree on a plan have its fields (plan_call.h) */
-    TD_MINOR_LOOK = 4,            /* LOOK and SEEN; RESUME says the minor version */
-    TD_MINOR_PARTING = 4,         /* PARTING: silence parts a group (membership/parting.h) */
-    TD_MINOR_END_CALLS = 5,       /* END_CALLS */
-    TD_MINOR_GOODBYE = 6,         /* GOODBYE */
-    TD_MINOR_CARRY = 6,           /* CARRY */
-    TD_MINOR_LONG_RIDES = 9,      /* payloads of more than TD_RIDE_BYTES_MAX, SHARES and BLOCKS */
-    TD_MINOR_CARRY_SHORT = 10,    /* CARRY on the direct fabric, of TD_LONG_RIDE_BYTES_MAX */
-    TD_MINOR_QUESTIONS = 11,      /* RESUME answers questions */
-};
-
 /* ---- daemon > daemon, tree messages ---- */
 
 /* TD_MESSAGE_KINDS lists every kind of tree message: its number, which is also its number on the
@@ -126,7 +110,6 @@ struct td_message_join {
     uint32_t size;      /* ranks of the job */
     uint32_t rank;      /* that the process asks for; UINT32_MAX: any */
     bool is_reminder;   /* the join was sent before, over a link that did not fail since */
-    uint32_t minor;     /* version of the peer protocol at the node; 0: 4.1, which did not say it */
     uint64_t epoch;     /* the latest that the node knows; 0: none */
     uint64_t granted;   /* the instance that the join was granted to last; 0: none */
     uint32_t granter;   /* the node that kept the list of jobs then */
@@ -179,7 +162,6 @@ struct td_message_members {
     const char *name;   /* of the job */
     uint32_t size;      /* ranks of the job */
     bool is_last_piece; /* the membership is complete with this message */
-    uint32_t minor;     /* the lowest minor version of the job's daemons */
     uint64_t epoch;     /* exclusions up to this ballot do not concern the job */
     uint32_t runs;
     const struct td_member_run *run; /* at most TD_MEMBERS_PER_MESSAGE */
@@ -319,7 +301,6 @@ struct td_message_resume {
      * or was for an earlier daemon of the receiver. */
     uint64_t first, first_packet;
     uint32_t given_up; /* the receiver's session that the sender gave up last; 0: none */
-    uint32_t minor;    /* version of the peer protocol at the sender; 0: older than 6.4 */
     /* A question goes on until it is answered. A daemon that did not run for long asks one: what
      * it reads first may have been sent before the far end gave it up. */
     uint64_t question; /* 0: none */

@@ -172,31 +172,3 @@ td_time td_settings_link_time(const struct td_settings *s, uint32_t bytes)
 {
     return s->link_rate ? ((uint64_t)bytes * 1000000000 + s->link_rate - 1) / s->link_rate : 0;
 }
-
-uint64_t td_settings_digest(const struct td_settings *s, const struct td_topology *t)
-{
-    uint64_t h = td_hash_add(TD_HASH_START, t->dimensions);
-    for (uint32_t d = 0; d < t->dimensions; d++)
-        h = td_hash_add(td_hash_add(h, t->size[d]), t->wrap[d]);
-    h = td_hash_add(h, s->packet_bytes);
-    h = td_hash_add(h, s->link_credits);
-    h = td_hash_add(h, (uint64_t)s->progress_timeout_ns);
-    h = td_hash_add(h, (uint64_t)s->heartbeat_ns);
-    const struct td_tuning *c = &s->tuning;
-    h = td_hash_add(h, c->fabric);
-    h = td_hash_add(h, c->alltoall);
-    h = td_hash_add(h, c->parts);
-    h = td_hash_add(h, c->barriers);
-    h = td_hash_add(h, c->barriers_of_all | c->no_gap << 1 | c->in_order << 2);
-    h = td_hash_add(h, c->burst);
-    h = td_hash_add(h, c->relay_bytes);
-    h = td_hash_add(h, c->message_bytes);
-    const struct td_router_rules *r = &s->router;
-    h = td_hash_add(h, (uint64_t)r->slots << 32 | r->fifo_slots);
-    h = td_hash_add(h, (uint64_t)r->queues << 32 | r->queue_slots);
-    h = td_hash_add(h, (uint64_t)r->patience << 32 | r->straight);
-    h = td_hash_add(h,
-                    (uint64_t)r->arbitration << 2 | (unsigned)(r->no_adaptive << 1) | r->no_bubble);
-    h = td_hash_add(td_hash_add(h, s->link_rate), (uint64_t)s->link_latency_ns);
-    return s->absent_hash ? td_hash_add(h, s->absent_hash) : h;
-}

@@ -71,8 +71,5 @@ td_time td_settings_link_time(const struct td_settings *settings, uint32_t bytes
 /* td_settings_check returns NULL, or an error such as "packet must be 1 KiB to 256 KiB" and in *key
  * the configuration key of the field. */
 const char *td_settings_check(const struct td_settings *settings, const char **key);
-/* td_settings_digest returns a hash of the settings that daemons of version 4.1 compare; terms.h
- * has what later ones compare. */
-uint64_t td_settings_digest(const struct td_settings *settings, const struct td_topology *topology);
 
 #endif

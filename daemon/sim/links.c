@@ -87,8 +87,7 @@ void links_come_up(struct td_sim *sim, const struct event *e)
     cores_feed(sim, e->node,
                &(struct td_event){.kind = TD_EVENT_LINK_UP,
                                   .u.link = {.node = e->from,
-                                             .incarnation = sim->node[e->from].incarnation,
-                                             .minor = sim->node[e->from].minor}});
+                                             .incarnation = sim->node[e->from].incarnation}});
 }
 
 void links_go_down(struct td_sim *sim, struct event *e)

@@ -53,7 +53,6 @@ struct node {
     struct td_core *core;
     bool alive, frozen;
     bool stopped;       /* it has said that it is done, and ends after this step */
-    uint32_t minor;     /* version of the peer protocol */
     bool paused, wakes; /* wakes: its alarm went off meanwhile */
     struct kept_list kept;
     uint32_t starts;     /* of its daemons before this one */

@@ -118,12 +118,10 @@ bool world_start_node(struct td_sim *sim, uint32_t number)
                                 .costs = td_collectives_terms(TD_TERMS_COSTS),
                                 .methods = td_collectives_terms(TD_TERMS_METHODS),
                                 .term_name = td_collectives_term_name,
-                                .minor = TD_WIRE_PEER_MINOR,
                                 .encode_page = td_wire_encode_page,
                                 .uid = SIM_UID}; /* the user of all ranks has no share */
     if (sim->options.differ)
         sim->options.differ(number, &o);
-    n->minor = o.minor;
     if ((!n->end && !sim->options.modelled) || !memory_init(sim, n) ||
         td_core_create(&n->core, &o) != TD_OK)
         return false;

@@ -16,7 +16,6 @@ size_t td_wire_encode_handshake(const struct td_handshake *g, uint8_t *bytes, si
     m.incarnation = g->incarnation;
     m.peer_incarnation = g->peer_incarnation;
     m.session = g->session;
-    m.digest = g->digest;
     m.bulk = g->bulk;
     m.express = g->express;
     m.accepted = g->accepted;
@@ -50,7 +49,6 @@ td_err td_wire_decode_handshake(const uint8_t *bytes, size_t size, struct td_wir
         .incarnation = m->incarnation,
         .peer_incarnation = m->peer_incarnation,
         .session = m->session,
-        .digest = m->digest,
         .bulk = m->bulk,
         .express = m->express,
         .accepted = m->accepted,

@@ -13,7 +13,6 @@ struct td_handshake {
     uint64_t incarnation;      /* of the sender */
     uint64_t peer_incarnation; /* of the receiver, as the sender knows it; 0: not known */
     uint64_t session;          /* number of the control connection; its later frames carry it */
-    uint64_t digest;           /* td_settings_digest of the sender, which 4.1 compares */
     bool bulk;                 /* the connection carries packets, else tree messages */
     bool express;  /* control connection: the sender accepts an express path; else: the connection
                       is one, and carries tree messages */

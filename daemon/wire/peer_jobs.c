@@ -15,7 +15,6 @@ void td_wire_put_join(const struct td_message_join *f, struct td_wire_form *form
     m->size = f->size;
     m->rank = f->rank;
     m->is_reminder = f->is_reminder;
-    m->minor = f->minor;
     m->epoch = f->epoch;
     m->granted = f->granted;
     m->granter = f->granter;
@@ -35,7 +34,6 @@ bool td_wire_get_join(const Torus__Peer__Join *m, struct td_message_join *f)
     f->size = m->size;
     f->rank = m->rank;
     f->is_reminder = m->is_reminder;
-    f->minor = m->minor;
     f->epoch = m->epoch;
     f->granted = m->granted;
     f->granter = m->granter;
@@ -79,7 +77,6 @@ void td_wire_put_members(const struct td_message_members *f, struct td_wire_form
     m->name = td_wire_string(f->name);
     m->size = f->size;
     m->is_last_piece = f->is_last_piece;
-    m->minor = f->minor;
     m->epoch = f->epoch;
     for (uint32_t i = 0; i < f->runs; i++) {
         torus__peer__run__init(&form->run[i]);
@@ -109,7 +106,6 @@ bool td_wire_get_members(const Torus__Peer__Members *m, struct td_message_member
     f->uid = m->uid;
     f->size = m->size;
     f->is_last_piece = m->is_last_piece;
-    f->minor = m->minor;
     f->epoch = m->epoch;
     f->runs = (uint32_t)m->n_run; /* td_wire_get_runs reads them */
     return td_wire_get_name(m->name, &f->name) && m->n_run <= TD_MEMBERS_PER_MESSAGE;

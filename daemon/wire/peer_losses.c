@@ -112,7 +112,6 @@ void td_wire_put_resume(const struct td_message_resume *f, struct td_wire_form *
     m->first = f->first;
     m->first_packet = f->first_packet;
     m->given_up = f->given_up;
-    m->minor = f->minor;
     m->question = f->question;
     m->answers = f->answers;
     m->reply_requested = f->reply_requested;
@@ -125,7 +124,6 @@ bool td_wire_get_resume(const Torus__Peer__Resume *m, struct td_message_resume *
     f->first = m->first;
     f->first_packet = m->first_packet;
     f->given_up = m->given_up;
-    f->minor = m->minor;
     f->question = m->question;
     f->answers = m->answers;
     f->reply_requested = m->reply_requested;

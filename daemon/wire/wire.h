@@ -20,8 +20,6 @@
 enum { TD_WIRE_MAJOR = 3, TD_WIRE_MINOR = 12 };
 /* Version of the protocol between daemons. Another major is refused; one minor back is accepted. */
 enum { TD_WIRE_PEER_MAJOR = 7, TD_WIRE_PEER_MINOR = 12 };
-_Static_assert((int)TD_WIRE_PEER_MINOR >= (int)TD_MINOR_QUESTIONS,
-               "this release understands its own messages");
 
 /* struct td_wire_memory: what one decoded message points to, until the next is decoded into it. */
 struct td_wire_memory {

@@ -87,7 +87,6 @@ void far_resume(uint32_t counts_session, uint64_t messages, uint64_t packets, bo
     m.u.resume.incarnation = far.incarnation;
     m.u.resume.first = far.first;
     m.u.resume.given_up = far.given_up;
-    m.u.resume.minor = far.minor;
     m.u.resume.question = far.question;
     m.u.resume.answers = far.answers;
     assert_false(td_session_message(node.core, far.node, &m));

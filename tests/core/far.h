@@ -25,7 +25,6 @@ struct far {
     uint64_t incarnation;       /* of its daemon, as its RESUMEs say: DAEMON at first */
     uint64_t first;             /* the first message of its session, as its RESUMEs say */
     uint32_t given_up;          /* the session of this node that it gave up, as its RESUMEs say */
-    uint32_t minor;             /* of its daemon, as its RESUMEs say */
     uint64_t question, answers; /* of its RESUMEs */
 };
 

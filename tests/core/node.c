@@ -64,13 +64,14 @@ static void record(uint32_t first)
 void node_begin(const char *shape, uint32_t at, void (*change)(struct td_settings *))
 {
     struct td_core_options o = {
-        .node = at, .incarnation = 1, .seed = 1, .compile = td_select_compile, .minor = NODE_MINOR};
+        .node = at, .incarnation = 1, .seed = 1, .compile = td_select_compile};
     size_t parsed = 0;
     const char *why = NULL;
     memset(&node, 0, sizeof node);
     assert_int_equal(td_topology_parse(&o.topology, shape, &parsed, &why), TD_OK);
     td_settings_default(&o.settings);
     o.settings.arena_bytes = 8 << 20;
+    o.settings.carry_bytes = 0; /* short messages take packets, too */
     if (change)
         change(&o.settings);
     assert_int_equal(td_core_create(&node.core, &o), TD_OK);
@@ -215,7 +216,6 @@ struct td_communicator *node_group_with(uint32_t nodes, uint32_t daemon)
     struct td_communicator *c = td_communicator_create(node.core, 77, "job", 1000, nodes, rank_node,
                                                        rank_token, UINT32_MAX, NULL);
     assert_non_null(c);
-    c->minor = NODE_MINOR;
     c->seat[0].client = node_client(NODE_CLIENT);
     c->seat[0].client->groups++;
     td_seat_transition(&c->seat[0], TD_SEAT_ASSIGN);
@@ -223,6 +223,11 @@ struct td_communicator *node_group_with(uint32_t nodes, uint32_t daemon)
     assert_int_equal(node.reply.kind, TD_REPLY_JOINED);
     node_forget();
     return c;
+}
+
+bool node_doubts(const struct td_communicator *c, uint32_t at)
+{
+    return td_bit(c->parting.silent, td_group_slot(&c->group, at));
 }
 
 struct td_witness node_barrier(uint32_t rank)

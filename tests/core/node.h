@@ -18,7 +18,7 @@
 #include "core/core_internal.h"
 #include "core/membership/communicator.h"
 
-enum { NODE_SENT_MAX = 1024, NODE_PACKETS_MAX = 32, NODE_CLIENT = 7, NODE_MINOR = 2 };
+enum { NODE_SENT_MAX = 1024, NODE_PACKETS_MAX = 32, NODE_CLIENT = 7 };
 
 struct node_sent {
     uint32_t to;
@@ -82,6 +82,9 @@ struct td_client *node_client(uint32_t id);
 struct td_communicator *node_group(uint32_t nodes);
 /* node_group_with does so, and names the daemon of the other nodes; 0: not known. */
 struct td_communicator *node_group_with(uint32_t nodes, uint32_t daemon);
+/* node_doubts returns true if a group knows that a node is silent, or that messages to it were
+ * lost. */
+bool node_doubts(const struct td_communicator *c, uint32_t at);
 /* node_barrier returns the call of a barrier by a rank. */
 struct td_witness node_barrier(uint32_t rank);
 /* node_call makes the local rank call a barrier, with a timeout (-1: the daemon's). */

@@ -264,17 +264,6 @@ static void an_announcement_of_a_node_that_is_no_child_is_ignored(void **state)
     node_end();
 }
 
-static void no_child_is_asked_for_what_an_older_daemon_does_not_understand(void **state)
-{
-    (void)state;
-    begin(0);
-    c->minor = TD_MINOR_WITHOUT_SCRATCH - 1;
-    announce(1, node_barrier(1), false);
-    node_pass(c, 100ull * SECOND);
-    assert_null(node_sent_to(1, TD_MESSAGE_ANNOUNCE_AGAIN));
-    node_end();
-}
-
 /* The last rank does not call for a long time. */
 static void children_give_their_scratch_back_while_a_rank_is_missing(void **state)
 {
@@ -552,7 +541,6 @@ int main(void)
         cmocka_unit_test(a_call_without_data_is_in_no_ones_way),
         cmocka_unit_test(an_expired_operation_asks_before_it_names_the_missing_ranks),
         cmocka_unit_test(an_appeal_of_a_child_becomes_a_verdict_for_all),
-        cmocka_unit_test(no_child_is_asked_for_what_an_older_daemon_does_not_understand),
         cmocka_unit_test(a_child_without_scratch_makes_all_announce_again),
         cmocka_unit_test(the_survey_begins_anew_when_all_announce_again),
         cmocka_unit_test(an_announcement_of_a_node_that_is_no_child_is_ignored),

@@ -17,11 +17,11 @@
 enum { HERE = 1, FAR = 0, DAEMON = 77 };
 static const uint64_t SECOND = 1000000000;
 
-static void up(uint64_t incarnation, uint32_t minor)
+static void up(uint64_t incarnation)
 {
     node_step(
         &(struct td_event){.kind = TD_EVENT_LINK_UP,
-                           .u.link = {.node = FAR, .incarnation = incarnation, .minor = minor}});
+                           .u.link = {.node = FAR, .incarnation = incarnation}});
 }
 
 static void down(const char *text, bool refused, bool rejected)
@@ -37,10 +37,10 @@ static void pass(uint64_t ns, bool speaks)
     node_hear(speaks ? 1u << FAR : 0, ns);
 }
 
-static void begin(uint32_t minor, bool speaks)
+static void begin(bool speaks)
 {
     node_begin("2", HERE, NULL);
-    up(DAEMON, minor);
+    up(DAEMON);
     pass(3 * SECOND, speaks);
 }
 
@@ -57,11 +57,11 @@ static void a_link_over_which_nothing_has_come_names_what_to_check(void **state)
 {
     (void)state;
     td_err error = TD_OK;
-    begin(TD_MINOR_GOODBYE, false);
+    begin(false);
     const char *said = link_error();
     assert_non_null(strstr(said, "nothing has come from it since node 1 connected to it"));
     assert_non_null(strstr(said, "[peers] there names another address for node 1 than "));
-    said = td_look_why_not(node.core, FAR, TD_MINOR_LOOK, &error);
+    said = td_look_why_not(node.core, FAR, &error);
     assert_int_equal(error, TD_ERR_BUSY);
     assert_non_null(strstr(said, "nothing has come from it since node 1 connected to it"));
     pass(3 * SECOND, true);
@@ -78,7 +78,7 @@ static void the_log_is_told_once_of_a_link_over_which_nothing_comes(void **state
     (void)state;
     struct td_note note;
     uint64_t lost = 0;
-    begin(TD_MINOR_GOODBYE, false);
+    begin(false);
     assert_false(td_core_take_note(node.core, &note, &lost));
     pass(3 * SECOND, false);
     assert_true(td_core_take_note(node.core, &note, &lost));
@@ -115,7 +115,7 @@ static void a_silence_by_a_fault_of_this_host_blames_this_host(void **state)
     struct td_note note;
     uint64_t lost = 0;
     td_err error = TD_OK;
-    begin(TD_MINOR_GOODBYE, true);
+    begin(true);
     node.core->options.driver = &fault;
     node.core->options.own_fault = own_fault;
     fault = "interface eth0 of node 0 is down";
@@ -125,7 +125,7 @@ static void a_silence_by_a_fault_of_this_host_blames_this_host(void **state)
     assert_true(td_core_take_note(node.core, &note, &lost));
     assert_int_equal(note.kind, TD_NOTE_NODE_SILENT);
     assert_string_equal(note.text, fault);
-    assert_non_null(strstr(td_look_why_not(node.core, FAR, TD_MINOR_LOOK, &error), fault));
+    assert_non_null(strstr(td_look_why_not(node.core, FAR, &error), fault));
     fault = NULL;
     assert_non_null(strstr(link_error(), "its host is down, or the network is cut"));
     node_end();
@@ -135,7 +135,7 @@ static void a_silence_by_a_fault_of_this_host_blames_this_host(void **state)
 static void a_fault_of_this_host_is_on_record_at_its_jobs(void **state)
 {
     (void)state;
-    begin(TD_MINOR_GOODBYE, true);
+    begin(true);
     node.core->options.driver = &fault;
     node.core->options.own_fault = own_fault;
     fault = NULL;
@@ -168,11 +168,11 @@ static void a_fault_of_this_host_is_on_record_at_its_jobs(void **state)
 static void a_daemon_that_was_heard_to_its_end_has_died(void **state)
 {
     (void)state;
-    begin(TD_MINOR_GOODBYE, true);
+    begin(true);
     down("the connection was closed", false, false);
     assert_int_equal(td_core_daemon_end(node.core, FAR), TD_DAEMON_DIED);
     down("connection refused", true, false); /* an attempt changes nothing */
-    up(DAEMON + 1, TD_MINOR_GOODBYE);
+    up(DAEMON + 1);
     assert_true(node.core->goodbyes->of[FAR].died);
     assert_int_equal(node.core->goodbyes->of[FAR].silent_ns, 0);
     node_end();
@@ -183,25 +183,21 @@ static void nobody_knows_how_a_daemon_ended_that_was_not_heard(void **state)
 {
     (void)state;
     for (int speaks = 0; speaks < 2; speaks++) {
-        begin(TD_MINOR_GOODBYE, speaks);
+        begin(speaks);
         pass(3 * SECOND, false);
         down("the connection was closed", false, false);
         assert_int_equal(td_core_daemon_end(node.core, FAR), TD_DAEMON_UNKNOWN);
-        up(DAEMON + 1, TD_MINOR_GOODBYE);
+        up(DAEMON + 1);
         assert_false(node.core->goodbyes->of[FAR].died);
         node_end();
     }
-    begin(TD_MINOR_GOODBYE - 1, true); /* its release has no goodbyes */
-    down("the connection was closed", false, false);
-    assert_int_equal(td_core_daemon_end(node.core, FAR), TD_DAEMON_UNKNOWN);
-    node_end();
 }
 
 /* A daemon is stopped, and started at another port: that is what its operator has to know. */
 static void a_daemon_that_listens_somewhere_else_now_is_not_told_as_stopped(void **state)
 {
     (void)state;
-    begin(TD_MINOR_GOODBYE, true);
+    begin(true);
     struct td_message m = {.kind = TD_MESSAGE_GOODBYE, .u.goodbye.incarnation = DAEMON};
     td_goodbye_hear(node.core, FAR, &m.u.goodbye);
     node_run();
@@ -221,12 +217,12 @@ static void a_link_that_was_up_before_is_not_awaited_for_the_first_time(void **s
     (void)state;
     td_err error = TD_OK;
     node_begin("2", HERE, NULL);
-    assert_non_null(strstr(td_look_why_not(node.core, FAR, TD_MINOR_LOOK, &error),
+    assert_non_null(strstr(td_look_why_not(node.core, FAR, &error),
                            " is not up yet: not connected yet"));
     node_end();
-    begin(TD_MINOR_GOODBYE, true);
+    begin(true);
     down("the cable is out", false, false);
-    const char *said = td_look_why_not(node.core, FAR, TD_MINOR_LOOK, &error);
+    const char *said = td_look_why_not(node.core, FAR, &error);
     assert_int_equal(error, TD_ERR_BUSY);
     assert_non_null(strstr(said, " is not up: the cable is out"));
     node_end();

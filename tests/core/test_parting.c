@@ -20,7 +20,6 @@ static void begin(uint32_t at)
     node_begin("4", at, NULL);
     node.core->epochs->votes_from = 1;
     c = node_group(NODES);
-    c->minor = TD_MINOR_PARTING;
     for (uint32_t n = 0; n < NODES; n++)
         node.core->link[n].state = TD_LINK_UP;
 }
@@ -460,20 +459,6 @@ static void a_group_that_is_made_with_a_silent_node_is_in_doubt(void **state)
     node_end();
 }
 
-static void with_an_earlier_daemon_silence_breaks_the_group(void **state)
-{
-    (void)state;
-    begin(0);
-    c->minor = TD_MINOR_PARTING - 1;
-    node_call(c, -1);
-    silence(3);
-    assert_int_equal(node.reply.error, TD_ERR_NODE_FAILED);
-    assert_int_equal(c->state, TD_COMMUNICATOR_LOST_NODE);
-    tell(1, TD_PARTING_ASK, 1, 0);
-    assert_int_equal(c->state, TD_COMMUNICATOR_LOST_NODE);
-    node_end();
-}
-
 static void a_proven_loss_of_another_node_is_no_word_on_this_one(void **state)
 {
     (void)state;
@@ -510,7 +495,6 @@ int main(void)
         cmocka_unit_test(a_parent_that_knows_of_a_loss_answers_with_it),
         cmocka_unit_test(silence_in_a_broken_group_without_ranks_here_comes_to_an_end),
         cmocka_unit_test(a_group_that_is_made_with_a_silent_node_is_in_doubt),
-        cmocka_unit_test(with_an_earlier_daemon_silence_breaks_the_group),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

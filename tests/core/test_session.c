@@ -85,7 +85,6 @@ static void asks_and_stops(void)
     far_begin(NULL);
     far_meet();
     far_down(false);
-    td_goodbye_link_up(node.core, FAR, TD_MINOR_GOODBYE);
     far_up(DAEMON);
     assert_int_equal(far.link->session_state, TD_SESSION_ASKING);
     node_forget();
@@ -419,12 +418,11 @@ static void a_node_that_is_expected_has_the_whole_patience_once_it_was_tried(voi
 
 /* ---- pauses ---- */
 
-/* meet makes the far end, a daemon of a minor version, one that the node has a session with. */
-static void meet(uint32_t minor)
+/* meet makes the far end a daemon that the node has a session with. */
+static void meet(void)
 {
     far_begin(NULL);
     far_meet();
-    far.minor = minor;
     assert_true(far_hear(1));
     node_forget();
 }
@@ -438,7 +436,7 @@ static uint64_t patience(void)
 static void after_a_pause_a_resume_that_was_sent_before_opens_nothing(void **state)
 {
     (void)state;
-    meet(TD_MINOR_QUESTIONS);
+    meet();
     far_pause(patience());
     assert_int_equal(far.link->session_state, TD_SESSION_ASKING);
     assert_int_equal(far_resumes(), 1);
@@ -463,7 +461,7 @@ static void after_a_pause_a_resume_that_was_sent_before_opens_nothing(void **sta
 static void each_long_pause_asks_another_question(void **state)
 {
     (void)state;
-    meet(TD_MINOR_QUESTIONS);
+    meet();
     far_pause(patience());
     uint64_t first = far_question();
     far_pause(patience());
@@ -477,20 +475,10 @@ static void each_long_pause_asks_another_question(void **state)
 static void a_pause_in_which_nobody_gives_up_closes_nothing(void **state)
 {
     (void)state;
-    meet(TD_MINOR_QUESTIONS);
+    meet();
     far_pause(patience() / 2);
     assert_int_equal(far.link->session_state, TD_SESSION_OPEN);
     assert_int_equal(far_resumes(), 0);
-    node_end();
-}
-
-static void an_older_daemon_answers_by_any_resume(void **state)
-{
-    (void)state;
-    meet(TD_MINOR_QUESTIONS - 1);
-    far_pause(patience());
-    far_resume(far.link->session, 0, 0, false);
-    assert_int_equal(far.link->session_state, TD_SESSION_OPEN);
     node_end();
 }
 
@@ -498,7 +486,7 @@ static void an_older_daemon_answers_by_any_resume(void **state)
 static void a_far_end_that_gave_up_meanwhile_is_asked_no_question(void **state)
 {
     (void)state;
-    meet(TD_MINOR_QUESTIONS);
+    meet();
     uint32_t before = far.link->session;
     far_pause(patience());
     far.session += 2;
@@ -514,7 +502,7 @@ static void a_far_end_that_gave_up_meanwhile_is_asked_no_question(void **state)
 static void the_latest_question_of_the_far_end_is_answered_in_each_resume(void **state)
 {
     (void)state;
-    meet(TD_MINOR_QUESTIONS);
+    meet();
     for (far.question = 5; far.question < 7; far.question++) {
         far_resume(far.link->session, 0, 0, true);
         assert_true(far_answer() == far.question);
@@ -552,7 +540,6 @@ int main(void)
         cmocka_unit_test(after_a_pause_a_resume_that_was_sent_before_opens_nothing),
         cmocka_unit_test(each_long_pause_asks_another_question),
         cmocka_unit_test(a_pause_in_which_nobody_gives_up_closes_nothing),
-        cmocka_unit_test(an_older_daemon_answers_by_any_resume),
         cmocka_unit_test(a_far_end_that_gave_up_meanwhile_is_asked_no_question),
         cmocka_unit_test(the_latest_question_of_the_far_end_is_answered_in_each_resume),
     };

@@ -105,7 +105,6 @@ static void an_excluded_node_does_not_wait_for_a_silent_one(void **state)
 {
     (void)state;
     shrink_begin(0);
-    shrink_group->minor = TD_MINOR_PARTING;
     shrink_lose(3);
     shrink_call();
     assert_int_equal(node.replies, 0);
@@ -122,7 +121,6 @@ static void an_excluded_group_asks_for_no_epoch_when_a_node_of_it_is_silent(void
     (void)state;
     node_begin("5", 0, NULL);
     shrink_group = node_group(GROUP);
-    shrink_group->minor = TD_MINOR_PARTING;
     shrink_hear_exclusions(4, GROUP);
     assert_false(td_communicator_broken(shrink_group));
     shrink_lose(3);
@@ -137,7 +135,6 @@ static void a_shrink_that_awaits_a_silent_node_wakes_this_one_in_time(void **sta
 {
     (void)state;
     shrink_begin(0);
-    shrink_group->minor = TD_MINOR_PARTING;
     shrink_lose(3);
     shrink_call();
     shrink_silence(2);
@@ -157,7 +154,6 @@ static void a_node_that_is_not_the_head_asks_to_exclude_a_silent_head(void **sta
     (void)state;
     shrink_begin(2);
     node.core->epochs->votes_from = 1;
-    shrink_group->minor = TD_MINOR_PARTING;
     shrink_lose(3);
     shrink_call();
     uint8_t bits[1];
@@ -213,7 +209,6 @@ static void an_earlier_exclusion_concerns_a_group_that_loses_a_node(void **state
 {
     (void)state;
     shrink_begin(0);
-    shrink_group->minor = TD_MINOR_PARTING;
     shrink_hear_exclusions(1, 1);
     assert_false(td_communicator_broken(shrink_group));
     td_communicator_lose_node(node.core, shrink_group, 3, true, "its daemon was restarted");

@@ -223,50 +223,6 @@ static void nonsense_about_the_torus_is_refused_at_its_key(void **state)
             "");
 }
 
-static void every_key_that_nodes_must_share_is_in_the_digest(void **state)
-{
-    (void)state;
-    static const char *const keys[] = {"[torus]\nfabric = routed",
-                                       "[torus]\nfabric = routed\nlink_rate = 5MB/s",
-                                       "[torus]\nfabric = routed\nlink_latency = 1ms",
-                                       "[torus]\nslots = 5",
-                                       "[torus]\nfifo_slots = 5",
-                                       "[torus]\nqueues = 5",
-                                       "[torus]\nqueue_slots = 5",
-                                       "[torus]\npatience = 5",
-                                       "[torus]\nstraight = 5",
-                                       "[torus]\narbitration = none",
-                                       "[torus]\nalltoall = phased",
-                                       "[alltoall]\nburst = 5",
-                                       "[alltoall]\norder = number",
-                                       "[alltoall]\nparts = 1",
-                                       "[alltoall]\ngap = no",
-                                       "[alltoall]\nbarriers = phase",
-                                       "[alltoall]\nbarrier_scope = all",
-                                       "[alltoall]\nrelay = 1 MiB",
-                                       "[network]\npacket = 4 KiB",
-                                       "[network]\ncredits = 5",
-                                       "[network]\nheartbeat = 2 s",
-                                       "[limits]\nprogress_timeout = 9 s"};
-    enum { KEYS = sizeof keys / sizeof keys[0] };
-    uint64_t digest[KEYS + 1];
-    for (size_t i = 0; i <= KEYS; i++) {
-        char content[200];
-        snprintf(content, sizeof content, "[torus]\nshape = 1\n%s\n", i < KEYS ? keys[i] : "");
-        td_config_free(&config);
-        good(content, "n0");
-        digest[i] = td_settings_digest(&config.settings, &config.topology);
-        for (size_t j = 0; j < i; j++)
-            assert_true(digest[i] != digest[j]);
-    }
-    struct td_topology line = config.topology; /* one dimension, as before */
-    line.wrap[0] = !line.wrap[0];
-    assert_true(td_settings_digest(&config.settings, &line) != digest[KEYS]);
-    line = config.topology;
-    line.size[0]++;
-    assert_true(td_settings_digest(&config.settings, &line) != digest[KEYS]);
-}
-
 /* Keys that nodes must share, with the setting of the routed fabric where they need it. */
 static const char *const of_link[] = {
     "fabric = routed",       "link_rate = 5MB/s",  "link_latency = 1ms", "slots = 5",
@@ -515,14 +471,12 @@ static void absent_nodes_are_a_list_of_numbers(void **state)
     for (uint32_t n = 0; n < 9; n++)
         assert_int_equal(td_bit(config.settings.absent, n), n == 3 || (n >= 6 && n <= 8));
     uint64_t hash = config.settings.absent_hash;
-    uint64_t digest = td_settings_digest(&config.settings, &config.topology);
     good("[torus]\nshape = 3x3\n[peers]\nabsent = 8 7,6 3\n" PEERS_3x3, "n5");
     td_config_free(&config);
     assert_int_equal(config.settings.absent_hash, hash);
     good("[torus]\nshape = 3x3\n[peers]\nabsent = 3,6-7\n" PEERS_3x3, "n5");
     td_config_free(&config);
     assert_int_not_equal(config.settings.absent_hash, hash);
-    assert_int_not_equal(td_settings_digest(&config.settings, &config.topology), digest);
     refused("[torus]\nshape = 3x3\n[peers]\nabsent = 9\n" PEERS_3x3, "4:", "no node 9",
             "the last one is 8");
     refused("[torus]\nshape = 3x3\n[peers]\nabsent = n3\n" PEERS_3x3, "4:", "n3", "3,6-8");
@@ -783,7 +737,6 @@ int main(void)
         TEST(the_torus_and_all_to_all_are_tuned_by_keys),
         TEST(rates_are_decimal_or_binary),
         TEST(nonsense_about_the_torus_is_refused_at_its_key),
-        TEST(every_key_that_nodes_must_share_is_in_the_digest),
         TEST(every_key_that_nodes_must_share_is_a_term),
         TEST(settings_of_the_other_fabric_may_differ),
         TEST(lists_go_on_on_indented_lines),

@@ -130,7 +130,7 @@ static void refused(const struct td_handshake *request, const char *words)
     assert_false(a.accepted);
     assert_string_equal(a.text, words);
     assert_string_equal(a.shape, "");
-    assert_true(a.digest == 0 && a.terms.count == 0 && a.incarnation == 0 && a.node == 0 &&
+    assert_true(a.terms.count == 0 && a.incarnation == 0 && a.node == 0 &&
                 !a.has_random);
 }
 

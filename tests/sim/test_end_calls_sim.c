@@ -122,37 +122,11 @@ static void a_job_that_forms_ends_and_its_name_is_free(void **unused)
     seeds_run(cancelled_job, 24, 8, 200);
 }
 
-static void make_node_2_older(uint32_t node, struct td_core_options *options)
-{
-    if (node == 2)
-        options->minor = TD_MINOR_END_CALLS - 1;
-}
-
-static void observe_older(struct td_sim_options *o)
-{
-    o->differ = make_node_2_older;
-}
-
-/* An older daemon would drop the link of a message that it does not know. */
-static void an_older_node_is_not_asked(void **unused)
-{
-    (void)unused;
-    for (uint64_t seed = 0; seed < 2; seed++) { /* the direct and the routed fabric */
-        struct td_sim *sim = job_world("1x4", seed, observe_older);
-        td_sim_run(sim, SECOND);
-        CHECK(end(sim, 0, 1, OWNER, TD_OK) == 0);
-        end(sim, 0, 2, OWNER, TD_ERR_VERSION);
-        CHECK(end(sim, 0, 3, OWNER, TD_OK) == 0);
-        td_sim_destroy(sim);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cancelled_calls_end_with_one_sentence_and_the_group_goes_on),
         cmocka_unit_test(a_job_that_forms_ends_and_its_name_is_free),
-        cmocka_unit_test(an_older_node_is_not_asked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,17 +26,8 @@ static const struct td_call barrier = {.kind = TD_KIND_BARRIER};
 static const struct td_call alltoall = {
     .kind = TD_KIND_ALLTOALL, .type = TD_TYPE_INT32, .count = 4};
 
-static bool node_4_is_older;
-
-static void make_older(uint32_t node, struct td_core_options *o)
-{
-    if (node == 4)
-        o->minor = TD_MINOR_CARRY - 1;
-}
-
 static void plain(struct td_sim_options *o)
 {
-    o->differ = node_4_is_older ? make_older : NULL;
     o->settings.tuning.fabric = (uint8_t)fabric;
     o->express_permille = 0;
 }
@@ -502,19 +493,6 @@ static void a_block_of_many_parts_is_carried(void **unused)
     job_world_end(sim);
 }
 
-static void data_is_not_carried_to_an_older_daemon(void **unused)
-{
-    (void)unused;
-    node_4_is_older = true;
-    begin(__func__, "5", TD_FABRIC_ROUTED, each, 5);
-    uint32_t alive = is_left_out(31, 2, "job job lost node 2");
-    start_exchange(alive);
-    within(alive, BEAT);
-    told(alive, TD_ERR_NODE_FAILED, "packets of the job travel through it");
-    job_world_end(sim);
-    node_4_is_older = false;
-}
-
 /* A job without ranks on a node whose daemon was never up does not notice. */
 static void data_goes_round_a_node_that_was_never_up(void **unused)
 {
@@ -641,7 +619,6 @@ int main(void)
         cmocka_unit_test(data_goes_round_a_node_that_is_down),
         cmocka_unit_test(data_of_a_line_goes_round_the_dead_node_in_it),
         cmocka_unit_test(a_block_of_many_parts_is_carried),
-        cmocka_unit_test(data_is_not_carried_to_an_older_daemon),
         cmocka_unit_test(data_goes_round_a_node_that_was_never_up),
     };
     cmocka_set_test_filter(getenv("TORUS_TEST_CASE"));

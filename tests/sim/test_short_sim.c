@@ -265,11 +265,82 @@ static void ranks_that_call_as_soon_as_they_have_joined_succeed(void **unused)
     }
 }
 
+/* ---- how short data travels on the direct fabric ---- */
+
+enum { NODES = 4, CARRIED = 16000 };
+static uint32_t long_payloads, carried, packets;
+
+static bool count_messages(void *me, uint32_t from, uint32_t to, struct td_message *m)
+{
+    (void)me;
+    (void)from;
+    (void)to;
+    long_payloads +=
+        (m->kind == TD_MESSAGE_ARRIVE && m->u.arrive.payload.bytes > TD_RIDE_BYTES_MAX) ||
+        (m->kind == TD_MESSAGE_RELEASE && m->u.release.payload.bytes > TD_RIDE_BYTES_MAX);
+    carried += m->kind == TD_MESSAGE_CARRY;
+    return true;
+}
+
+static void count_packets(void *me, uint32_t from, uint32_t to, struct td_packet *p)
+{
+    (void)me;
+    (void)from;
+    (void)to;
+    packets += p->kind == TD_PACKET_DATA;
+}
+
+static void counting(struct td_sim_options *o)
+{
+    o->settings.tuning.fabric = TD_FABRIC_DIRECT;
+    o->settings.carry_bytes = CARRIED;
+    o->tamper.message = count_messages;
+    o->tamper.packet = count_packets;
+}
+
+/* exchange makes an all-to-all, and checks its result. */
+static void exchange(struct job *job, uint32_t block)
+{
+    const struct td_call all = {.kind = TD_KIND_ALLTOALL, .type = TD_TYPE_BYTE, .count = block};
+    long_payloads = carried = packets = 0;
+    for (uint32_t i = 0; i < job->size; i++)
+        for (uint32_t k = 0; k < job->size * block; k++)
+            ((uint8_t *)job_source(job, i, 0))[k] = (uint8_t)(7 * i + 3 * (k / block) + k);
+    job_call_all(job, &all, 0, false);
+    job_settle(job);
+    job_expect_all(job, TD_OK, NULL);
+    for (uint32_t i = 0; i < job->size; i++)
+        for (uint32_t k = 0; k < job->size * block; k++) {
+            uint32_t from = k / block, at = i * block + k % block;
+            CHECK(((uint8_t *)job_destination(job, i, 0))[k] == (uint8_t)(7 * from + 3 * i + at));
+        }
+}
+
+static void short_data_travels_with_the_gate_or_without_packets(void **unused)
+{
+    (void)unused;
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        struct job job;
+        uint32_t nodes[NODES] = {0, 1, 2, 3};
+        job_case("test_short_sim # how short data travels, seed %llu", (unsigned long long)seed);
+        struct td_sim *sim = job_world("2x2", seed, counting);
+        job_form(&job, sim, "job", nodes, NODES, 1 << 17);
+        exchange(&job, 1000); /* a node announces 4000 bytes */
+        CHECK(long_payloads == 2 * (NODES - 1) && carried == 0 && packets == 0);
+        exchange(&job, CARRIED);
+        CHECK(carried == NODES * (NODES - 1) && packets == 0);
+        exchange(&job, CARRIED + 1); /* one byte too long */
+        CHECK(carried == 0 && packets >= NODES * (NODES - 1));
+        job_world_end(sim);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranks_that_call_as_soon_as_they_have_joined_succeed),
         cmocka_unit_test(all_hear_the_same_whatever_comes_between),
+        cmocka_unit_test(short_data_travels_with_the_gate_or_without_packets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -426,27 +426,13 @@ static void listings_of_another_node_are_complete(void **unused)
     job_world_end(sim);
 }
 
-static void make_node_2_older(uint32_t node, struct td_core_options *options)
-{
-    if (node == 2)
-        options->minor = TD_MINOR_LOOK - 1;
-}
-
-static void observe_older(struct td_sim_options *o)
-{
-    observe(o);
-    o->differ = make_node_2_older;
-}
-
 static void nodes_that_cannot_answer_are_named(void **unused)
 {
     (void)unused;
     for (uint64_t seed = 0; seed < 2; seed++) { /* the direct and the routed fabric */
-        struct td_sim *sim = job_world("1x4", seed, observe_older);
+        struct td_sim *sim = job_world("1x4", seed, observe);
         td_sim_run(sim, SECOND);
         CHECK(ask_from(sim, 0, 1, TD_STATUS_NODE) == TD_OK);
-        CHECK(ask_from(sim, 0, 2, TD_STATUS_NODE) == TD_ERR_VERSION);
-        CHECK(strstr(seen.text, "node 2"));
         td_sim_kill_node(sim, 1);
         td_sim_run(sim, 2 * SECOND);
         CHECK(ask_from(sim, 0, 1, TD_STATUS_NODE) == TD_ERR_NODE_FAILED);

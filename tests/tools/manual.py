@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs and commands of docs/python.md print what the page says; ranks may come in any order.
+"""The programs and commands of docs/c.md and docs/python.md print what the page says; ranks may come in any order.
 
 usage: manual.py TORUSCTL PAGE
 """
@@ -18,10 +18,10 @@ def main():
     commands = wrong = 0
     environment = {**os.environ, "PATH": os.path.dirname(ctl) + ":" + os.environ["PATH"]}
     with tempfile.TemporaryDirectory() as folder:
-        for match in re.finditer(r"[Ss]tore\s+(?:this|it)\s+as\s+`(\w+\.py)`|"
-                                 r"^```(python|console)\n(.*?)^```$", text, re.M | re.S):
+        for match in re.finditer(r"[Ss]tore\s+(?:this|it)\s+as\s+`(\w+\.(?:c|py))`|"
+                                 r"^```(c|python|console)\n(.*?)^```$", text, re.M | re.S):
             name = match.group(1) or name
-            code = match.group(3) if match.group(2) == "python" else code
+            code = match.group(3) if match.group(2) in ("c", "python") else code
             if name and code:
                 with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
                     file.write(code)

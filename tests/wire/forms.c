@@ -510,7 +510,6 @@ struct td_handshake some_handshake(void)
                              .incarnation = draw(),
                              .peer_incarnation = draw(),
                              .session = draw(),
-                             .digest = draw(),
                              .bulk = below(2),
                              .accepted = below(2),
                              .busy = below(2),

@@ -63,7 +63,6 @@ static const struct field of_join[] = {
     F(join, size),
     F(join, rank),
     F(join, is_reminder),
-    F(join, minor),
     F(join, epoch),
     F(join, granted),
     F(join, granter),
@@ -78,7 +77,7 @@ static const struct field of_refuse[] = {F(refuse, token), FAILURE(refuse, error
                                          TEXT(refuse, text)};
 static const struct field of_members[] = {
     F(members, uid),   NAME(members, name), F(members, size),  F(members, is_last_piece),
-    F(members, minor), F(members, epoch),   RUNS(members, run)};
+    F(members, epoch),   RUNS(members, run)};
 static const struct field of_arrive[] = {
     F(arrive, least),     F(arrive, greatest),
     F(arrive, no_room),   F(arrive, survey),
@@ -111,7 +110,6 @@ static const struct field of_resume[] = {F(resume, packets_received),
                                          F(resume, first),
                                          F(resume, first_packet),
                                          F(resume, given_up),
-                                         F(resume, minor),
                                          F(resume, question),
                                          F(resume, answers)};
 static const struct field of_look[] = {F(look, ticket), F(look, uid), F(look, sees_all),

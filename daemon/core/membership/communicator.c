@@ -252,7 +252,6 @@ struct td_communicator *td_communicator_create(struct td_core *core, uint64_t in
         if (s != c->slot)
             td_link_watch(core, c->group.node[s]);
     note_daemons(core, c, parent);
-    c->minor = parent ? parent->minor : 0;
     c->epoch = parent ? parent->epoch : 0;
     td_account_add(core, c->account, TD_HOLD_GROUPS, 1);
     enlist(core, c);
@@ -711,7 +710,6 @@ static bool send_members(struct td_core *core, struct td_communicator *c)
                                .u.members = {.uid = c->uid,
                                              .name = c->name,
                                              .size = size,
-                                             .minor = c->minor,
                                              .epoch = c->epoch}};
         c->members_sent =
             td_members_fill(core, c->rank_node, c->rank_token, c->members_sent, &m.u.members);

@@ -93,7 +93,6 @@ struct td_communicator {
     uint64_t world;    /* instance of the job's world */
     uint32_t *member;  /* of a subgroup: [group.size] the world's rank of each rank */
     uint64_t epoch;    /* exclusions after it concern the group (epoch.h) */
-    uint32_t minor;    /* the lowest minor version of the group's daemons (message.h) */
     char name[TD_NAME_MAX];
     uint64_t uid;
     struct td_account *account;

@@ -312,11 +312,10 @@ static void leave_out(struct td_core *core, struct td_communicator *c)
 }
 
 /* concerned returns true if an exclusion concerns the group: some of its nodes did not hear each
- * other. The daemons of an earlier version apply each exclusion to each group. */
+ * other. */
 static bool concerned(const struct td_communicator *c)
 {
-    return c->minor < TD_MINOR_PARTING || td_communicator_rests(c) ||
-           c->parting.doubt_at != TD_TIME_NEVER;
+    return td_communicator_rests(c) || c->parting.doubt_at != TD_TIME_NEVER;
 }
 
 /* first_excluded returns the slot that was excluded first and is not known to be lost: all nodes
@@ -412,8 +411,7 @@ void td_communicator_notice(struct td_core *core, uint32_t from, const struct td
         handle_rank_lost(core, c, from, &m->u.rank_lost);
         return;
     }
-    if (m->u.node_lost.node == core->node && m->u.node_lost.is_proven &&
-        c->minor >= TD_MINOR_PARTING) {
+    if (m->u.node_lost.node == core->node && m->u.node_lost.is_proven) {
         leave_out(core, c);
         return;
     }

@@ -66,7 +66,6 @@ static void ask(struct td_core *core, struct td_join *j, bool is_reminder)
                                       .size = j->size,
                                       .rank = j->rank,
                                       .is_reminder = is_reminder,
-                                      .minor = core->options.minor,
                                       .epoch = core->epochs->known,
                                       .granted = j->granted,
                                       .granter = j->granter,
@@ -516,7 +515,6 @@ static void handle_members(struct td_core *core, uint32_t from, const struct td_
                                    f->rank_token, from, NULL);
     if (c) {
         f->rank_node = NULL, f->rank_token = NULL; /* the communicator owns them */
-        c->minor = m->minor;
         c->epoch = m->epoch;
         if (c->group.node[0] == core->node) /* the registry may be a node of the job, too */
             c->members_from = core->node;

@@ -21,12 +21,6 @@ static void queue(struct td_core *core, struct td_communicator *c)
     td_core_queue(core, &c->parting.task);
 }
 
-/* applies returns false for a group with a daemon of an earlier version: silence breaks it. */
-static bool applies(const struct td_communicator *c)
-{
-    return c->minor >= TD_MINOR_PARTING;
-}
-
 static struct td_link *link_of(const struct td_core *core, const struct td_communicator *c,
                                uint32_t slot)
 {
@@ -95,7 +89,7 @@ void td_parting_route_lost(struct td_core *core, struct td_communicator *c, uint
                            const char *why)
 {
     uint32_t slot = td_group_slot(&c->group, node);
-    if (!applies(c) || slot == UINT32_MAX) {
+    if (slot == UINT32_MAX) {
         td_communicator_lose_node(core, c, node, false, why);
         return;
     }
@@ -404,7 +398,7 @@ void td_parting_message(struct td_core *core, struct td_communicator *c, uint32_
 {
     const struct td_message_parting *m = &message->u.parting;
     uint32_t child = 0;
-    if (!applies(c) || td_group_slot(&c->group, from) == UINT32_MAX)
+    if (td_group_slot(&c->group, from) == UINT32_MAX)
         return;
     if (m->step == TD_PARTING_END) {
         hear_end(core, c, false, m);

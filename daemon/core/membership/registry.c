@@ -176,7 +176,6 @@ static bool advance(struct td_core *core, struct td_task *task)
                                .u.members = {.uid = job->uid,
                                              .name = job->name,
                                              .size = job->size,
-                                             .minor = job->minor,
                                              .epoch = job->epoch}};
         job->members_sent =
             td_members_fill(core, job->rank_node, job->rank_token, job->members_sent, &m.u.members);
@@ -230,14 +229,12 @@ static void begin_grants(struct td_core *core, struct td_job *job)
         end_forming(core, job, TD_JOB_LACK_MEMORY);
         return;
     }
-    job->first_node = job->minor = UINT32_MAX;
+    job->first_node = UINT32_MAX;
     for (uint32_t r = 0; r < job->size; r++) {
         job->rank_node[r] = job->entry[r].node;
         job->rank_token[r] = job->entry[r].token;
         if (job->entry[r].node < job->first_node)
             job->first_node = job->entry[r].node;
-        if (job->entry[r].minor < job->minor)
-            job->minor = job->entry[r].minor;
         job->entry[r].granted = job->entry[r].denied = false;
     }
     td_job_transition(job, TD_JOB_ASK);
@@ -534,7 +531,6 @@ static void join(struct td_core *core, uint32_t node, const struct td_message_jo
         .rank = m->rank,
         .asked = m->rank,
         .differs = differs,
-        .minor = (uint16_t)(m->minor < UINT16_MAX ? m->minor : UINT16_MAX),
     };
     job->most = job->joined > job->most ? job->joined : job->most;
     td_unformed_join(core, job);

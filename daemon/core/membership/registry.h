@@ -37,7 +37,6 @@ struct td_job {
         bool differs;               /* the job cannot form with it: the node's terms are not those
                                      * of the job, or the node does not admit it */
         bool granted, denied;       /* in GRANTING: the answer of the node */
-        uint16_t minor;             /* version of the peer protocol at the node */
     } * entry;                      /* [size] */
     struct td_job_terms *terms;     /* that its nodes share (job_terms.h); NULL: not known */
     char *refusal;           /* why the job cannot form, if joins of that kind have come, or NULL */
@@ -47,7 +46,7 @@ struct td_job {
     /* from GRANTING on: the membership, which goes to the node of slot 0 */
     uint32_t *rank_node;
     uint64_t *rank_token;
-    uint32_t members_sent, first_node, minor; /* minor: the lowest of its daemons */
+    uint32_t members_sent, first_node;
     uint64_t epoch;                           /* the latest that its nodes knew */
     uint64_t namesake; /* 1 + the uid of another user that forms a job of this name; 0: none */
     uint32_t lost;     /* a node that was lost since the job formed, perhaps with the membership;

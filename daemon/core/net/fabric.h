@@ -27,7 +27,6 @@ struct td_sender {
     struct td_task *task;      /* queued when there is room again */
     struct td_sender *next;    /* of the senders that wait for room */
     bool backlogged;           /* on that list */
-    uint32_t minor;            /* of the group: what all its daemons understand */
     uint64_t families_blocked; /* bitmap of the families that wait for packets to move */
     uint32_t queue_blocked;    /* the full queue, if one family waits */
     uint32_t queued;           /* direct: messages in the queues of links */

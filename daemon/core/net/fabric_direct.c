@@ -72,8 +72,7 @@ static bool send(struct td_core *core, struct td_sender *sender, unsigned family
                               .peer_family = step->peer_family,
                               .peer_index = step->peer_index,
                               .bytes = (uint64_t)td_step_bytes(step)};
-    t->carried = sender->minor >= TD_MINOR_CARRY_SHORT && t->bytes > 0 &&
-                 t->bytes <= core->settings.carry_bytes;
+    t->carried = t->bytes > 0 && t->bytes <= core->settings.carry_bytes;
     td_shares_add(&link->lane->queue, &t->turn, sender->job);
     sender->queued++;
     td_core_queue(core, &link->task);

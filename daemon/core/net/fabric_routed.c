@@ -271,11 +271,10 @@ static void approach(struct td_core *core, uint32_t node)
 
 /* carry takes a SEND step whose packets would pass a lost node. */
 static bool carry(struct td_core *core, struct td_sender *sender, unsigned family, uint64_t index,
-                  const struct td_step *step, uint32_t lost)
+                  const struct td_step *step)
 {
-    bool given_up = td_link_is_given_up(&core->link[step->peer]);
-    if (given_up || sender->minor < TD_MINOR_CARRY) {
-        td_routed_fail(core, sender->operation, given_up ? step->peer : lost);
+    if (td_link_is_given_up(&core->link[step->peer])) {
+        td_routed_fail(core, sender->operation, step->peer);
         return false;
     }
     struct td_transfer *t =
@@ -290,9 +289,8 @@ static bool send(struct td_core *core, struct td_sender *sender, unsigned family
                  const struct td_step *step)
 {
     struct td_routed *routed = core->routed;
-    uint32_t lost = td_routed_lost_on_way(core, step->peer, sender->minor >= TD_MINOR_CARRY);
-    if (lost != UINT32_MAX)
-        return carry(core, sender, family, index, step, lost);
+    if (td_routed_lost_on_way(core, step->peer) != UINT32_MAX)
+        return carry(core, sender, family, index, step);
     uint32_t place = routed->tickets_free;
     uint32_t queue = td_router_queue(routed->router, step->peer);
     if (!step->sign && !td_router_has_room(routed->router, queue, sender->job))

@@ -36,7 +36,7 @@ static uint32_t avoided_on_way(const struct td_core *core, uint32_t to)
     return UINT32_MAX;
 }
 
-uint32_t td_routed_lost_on_way(const struct td_core *core, uint32_t to, bool unmet)
+uint32_t td_routed_lost_on_way(const struct td_core *core, uint32_t to)
 {
     const struct td_routed *routed = core->routed;
     if (core->now < routed->avoids_until) {
@@ -48,8 +48,7 @@ uint32_t td_routed_lost_on_way(const struct td_core *core, uint32_t to, bool unm
         if (!routed->missing[n])
             continue;
         left--;
-        uint16_t links = routed->missing[n] & (uint16_t)(unmet ? 0xffff : ~routed->unmet[n]);
-        if (crosses(core, to, n, links))
+        if (crosses(core, to, n, routed->missing[n]))
             return n;
     }
     return UINT32_MAX;

@@ -6,8 +6,8 @@
 #include "fabric_routed.h"
 
 /* td_routed_lost_on_way returns a lost node that a shortest path to `to` enters by a lost link, or
- * UINT32_MAX; `unmet`: also one that may be starting. */
-uint32_t td_routed_lost_on_way(const struct td_core *core, uint32_t to, bool unmet);
+ * UINT32_MAX. A neighbour that may be starting counts as lost. */
+uint32_t td_routed_lost_on_way(const struct td_core *core, uint32_t to);
 /* td_routed_fail fails an operation of which a lost node may have packets. */
 void td_routed_fail(struct td_core *core, struct td_operation *operation, uint32_t node);
 /* td_routed_dead_end returns a lost neighbour if all directions that a parcel can take lead to lost

@@ -12,8 +12,7 @@
 static bool is_told(const struct td_core *core, uint32_t node)
 {
     const struct td_link *link = &core->link[node];
-    return node != core->node && !link->relayed && td_link_is_up(link) &&
-           core->goodbyes->of[node].minor >= TD_MINOR_GOODBYE;
+    return node != core->node && !link->relayed && td_link_is_up(link);
 }
 
 bool td_goodbye_say(struct td_core *core)
@@ -73,17 +72,12 @@ void td_goodbye_hear(struct td_core *core, uint32_t from, const struct td_messag
 
 /* ---- links ---- */
 
-void td_goodbye_link_up(struct td_core *core, uint32_t node, uint32_t minor)
-{
-    core->goodbyes->of[node].minor = minor;
-}
-
 /* is_heard returns true if a daemon that says goodbye now is heard here. */
 static bool is_heard(const struct td_core *core, uint32_t node)
 {
     const struct td_link *link = &core->link[node];
     return td_link_is_open(link) && !link->relayed && !td_silence_is_mute(core, node) &&
-           td_silence_now(core, node) == 0 && core->goodbyes->of[node].minor >= TD_MINOR_GOODBYE;
+           td_silence_now(core, node) == 0;
 }
 
 void td_goodbye_link_down(struct td_core *core, uint32_t node, bool rejected)

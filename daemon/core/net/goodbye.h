@@ -28,7 +28,6 @@ struct td_goodbyes {
     td_time until; /* this daemon waits for them no longer; 0: it has not begun */
     struct td_goodbye {
         uint32_t daemon; /* that has said goodbye: the low half of its incarnation; 0: none has */
-        uint32_t minor;  /* version of the peer protocol at the far end of the link that is up */
         td_time restarted_at; /* another daemon was heard there; 0: none has been */
         td_time silent_ns;    /* how long the earlier one had been silent then; 0: it was heard
                                  until its end */
@@ -43,9 +42,8 @@ struct td_goodbyes {
 bool td_goodbye_say(struct td_core *core);
 /* td_goodbye_hear takes the goodbye of a node's daemon. */
 void td_goodbye_hear(struct td_core *core, uint32_t from, const struct td_message_goodbye *m);
-/* td_goodbye_link_up and td_goodbye_link_down follow the links. `rejected`: a daemon runs there
- * now, and rejects this one. */
-void td_goodbye_link_up(struct td_core *core, uint32_t node, uint32_t minor);
+/* td_goodbye_link_down follows the links. `rejected`: a daemon runs there now, and rejects this
+ * one. */
 void td_goodbye_link_down(struct td_core *core, uint32_t node, bool rejected);
 /* td_goodbye_restarted notes that another daemon than the last one runs on a node now. */
 void td_goodbye_restarted(struct td_core *core, uint32_t node);

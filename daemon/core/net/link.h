@@ -46,8 +46,6 @@ struct td_lane {
     uint32_t first_held, last_held; /* packets that are not settled, in order */
     uint32_t held;                  /* how many */
     uint32_t resumes;               /* sessions that resumed, for people */
-    uint32_t minor; /* version of the peer protocol at the far end, as its last RESUME said; 0: none
-                       has said it */
     uint64_t freed, freed_there; /* direct: cumulative freed counts, here and at the far end */
     uint64_t received_told, freed_told; /* direct: the counts as last sent */
     struct td_shares queue;             /* direct: messages that wait for credits, by job */

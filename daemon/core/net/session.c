@@ -180,7 +180,6 @@ static void send_resume(struct td_core *core, struct td_link *link, bool asks)
                                         .first = link->tree_acknowledged + 1,
                                         .first_packet = link->lane->acknowledged + 1,
                                         .given_up = link->session_given_up,
-                                        .minor = core->options.minor,
                                         .question = link->lane->question,
                                         .answers = link->lane->answers}};
     td_session_send(core, link->node, &m);
@@ -271,7 +270,6 @@ static void lose_daemon(struct td_core *core, struct td_link *link, uint64_t inc
         lane->acknowledged = lane->sent;
     lane->freed_there = lane->acknowledged;
     end_in(core, link);
-    lane->minor = 0;
     td_link_transition(link, TD_LINK_LOSE_SESSION);
     td_link_settle(core, link);
     core->fabric->link_lost(core, link->node);
@@ -485,8 +483,7 @@ static bool is_answered(struct td_link *link, const struct td_message_resume *re
     struct td_lane *lane = link->lane;
     if (!link->relayed)
         lane->answers = resume->question ? resume->question : lane->answers;
-    return !lane->question || resume->answers == lane->question ||
-           resume->minor < TD_MINOR_QUESTIONS;
+    return !lane->question || resume->answers == lane->question;
 }
 
 static void take_resume(struct td_core *core, struct td_link *link, const struct td_message *m)
@@ -512,7 +509,6 @@ static void take_resume(struct td_core *core, struct td_link *link, const struct
         change_session(core, link, m);
     take_incarnation(core, link, m);
     skip(core, link, resume);
-    lane->minor = resume->minor ? resume->minor : 1;
     /* a daemon that has counted less than what was acknowledged does not know yet where this
      * session goes on */
     bool counted = td_link_is_open(link) || (m->received >= link->tree_acknowledged &&

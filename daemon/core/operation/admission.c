@@ -78,9 +78,6 @@ static bool compile(struct td_core *core, struct td_operation *o)
 {
     const struct td_communicator *c = o->communicator;
     const struct td_call *call = &o->least.call;
-    struct td_tuning tuning = core->settings.tuning;
-    if (c->minor < TD_MINOR_LONG_RIDES)
-        tuning.ride_bytes = 0;
     uint64_t seed = c->instance ^ (uint64_t)c->index << 32 ^ o->sequence * 0x9e3779b97f4a7c15u;
     bool grown = td_communicator_tree(core, o->communicator, call, &o->tree);
     const struct td_compile_input input = {.call = call,
@@ -93,7 +90,7 @@ static bool compile(struct td_core *core, struct td_operation *o)
                                            .counts =
                                                td_call_has_counts(call->kind) ? &o->counts : NULL,
                                            .survey = o->survey_complete ? &o->survey : NULL,
-                                           .tuning = &tuning};
+                                           .tuning = &core->settings.tuning};
     core->options.compile(&input, &o->program);
     o->scratch_bytes = (uint64_t)o->program.scratch_bytes;
     if (td_admission_rides(o)) /* the result, then each child's payload that is combined with it */

@@ -100,7 +100,7 @@ static td_err check_call(struct td_core *core, struct td_communicator *c,
                              c->group.size, &error, wrong, sizeof wrong);
         if (*made)
             call->digest = (*made)->digest;
-        if (*made && c->minor >= TD_MINOR_PLAN_FIELDS)
+        if (*made)
             td_plan_call(*made, call);
         if (!*made && error == TD_ERR_NO_MEMORY)
             *text = td_account_no_memory(core, c->account, "the layouts of a plan");

@@ -74,8 +74,7 @@ static void handle_arrive(struct td_core *core, struct td_operation *o, uint32_t
     o->last = arrive->last;
     td_arrival_delayed(core, o, from, arrive->silent_node, arrive->silent_ns);
     o->scratch_lacking = o->scratch_lacking || arrive->no_room;
-    if (!arrive->no_room && o->spare_at == TD_TIME_NEVER &&
-        o->communicator->minor >= TD_MINOR_WITHOUT_SCRATCH) {
+    if (!arrive->no_room && o->spare_at == TD_TIME_NEVER) {
         uint64_t doublings = o->spares < 7 ? o->spares : 7;
         o->spare_at = core->now + ((uint64_t)core->settings.progress_timeout_ns << doublings);
         td_core_alarm(core, o->spare_at);

@@ -145,7 +145,6 @@ struct td_operation *td_operation_obtain(struct td_core *core, struct td_communi
     o->sender.task = &o->task;
     o->sender.job = c->world;
     o->sender.instance = c->instance;
-    o->sender.minor = c->minor;
     o->sequence = sequence;
     o->started_at = o->progress_at = core->now;
     o->expires_at = o->verdict_at = o->retry_at = o->appeal_at = o->spare_at = TD_TIME_NEVER;

@@ -62,7 +62,6 @@ void td_seal_begin(struct td_seal *s, const struct td_seal_terms *t, unsigned di
         memcpy(random + end * TD_SEAL_RANDOM, t->random[end], TD_SEAL_RANDOM);
     }
     put(&at, t->session, 8);
-    put(&at, t->digest, 8);
     *s = (struct td_seal){.kind = t->kind, .cipher = t->cipher, .frames_per_key = frames_per_key};
     crypto_generichash(s->key, sizeof s->key, text, (size_t)(at - text), random, sizeof random);
     sodium_memzero(random, sizeof random);

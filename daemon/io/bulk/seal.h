@@ -45,7 +45,7 @@ struct td_seal_terms {
     uint8_t kind, cipher; /* enum td_seal_kind, td_seal_cipher */
     uint8_t random[2][TD_SEAL_RANDOM], public_key[2][TD_SEAL_KEY];
     uint32_t node[2];
-    uint64_t incarnation[2], session, digest;
+    uint64_t incarnation[2], session;
     bool express; /* the stream carries tree messages: its keys are others than those of packets */
 };
 

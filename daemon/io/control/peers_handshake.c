@@ -18,7 +18,6 @@ struct td_handshake td_peers_handshake(struct td_peers *peers)
                                  .minor = TD_WIRE_PEER_MINOR,
                                  .node = peers->loop->config->node,
                                  .incarnation = peers->loop->incarnation,
-                                 .digest = peers->loop->digest,
                                  .terms = {peers->terms, peers->term},
                                  .shape = peers->shape};
 }
@@ -68,7 +67,7 @@ static struct verdict check_place(const struct td_peers *peers, const struct td_
 }
 
 /* compare_settings judges the settings that a link needs. Those of a group are compared when it
- * forms (core/membership/job_terms.h). 4.1 compares all of them in the handshake. */
+ * forms (core/membership/job_terms.h). */
 static struct verdict compare_settings(const struct td_peers *peers, const struct td_handshake *g)
 {
     uint32_t me = peers->loop->config->node;
@@ -76,15 +75,9 @@ static struct verdict compare_settings(const struct td_peers *peers, const struc
         return reject("[torus] shape differs: see its log",
                       "[torus] shape is %.60s on node %u, but %.60s on node %u", g->shape, g->node,
                       peers->shape, me);
-    if (g->minor < TD_MINOR_TERMS && g->digest != peers->loop->digest)
-        return reject("settings differ: see its log",
-                      "[torus], [network] or [alltoall] settings, or progress_timeout, differ "
-                      "between nodes %u and %u: use the same values until both run the same "
-                      "release",
-                      g->node, me);
     const struct td_term_list own = {peers->terms, peers->term};
     uint32_t index = 0;
-    if (g->minor >= TD_MINOR_TERMS && td_terms_differ(&g->terms, &own, &index)) {
+    if (td_terms_differ(&g->terms, &own, &index)) {
         const char *name = td_terms_name(TD_TERMS_LINK, index);
         char theirs[32], ours[32];
         td_terms_print(TD_TERMS_LINK, index, td_terms_value(&g->terms, index), theirs,

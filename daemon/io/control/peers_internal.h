@@ -69,7 +69,6 @@ struct td_peer {
     uint64_t session;     /* number of this daemon's connection to the peer */
     uint64_t incarnation; /* of the peer, from its replies; 0: unknown */
     uint64_t incarnation_before;   /* of the peer when the link was up last; 0: it never was */
-    uint32_t minor;                /* its version of the peer protocol */
     uint64_t session_in;           /* number of the peer's connection to this daemon; 0: none */
     uint64_t incarnation_in;       /* of the daemon that has it */
     td_time session_in_at;         /* when it was accepted */

@@ -122,8 +122,7 @@ static void link_up(struct td_peer *p)
     p->incarnation_before = p->incarnation;
     td_loop_feed(p->peers->loop, &(struct td_event){.kind = TD_EVENT_LINK_UP,
                                                     .u.link = {.node = p->node,
-                                                               .incarnation = p->incarnation,
-                                                               .minor = p->minor}});
+                                                               .incarnation = p->incarnation}});
 }
 
 bool td_peer_accepted(struct td_peer *p, const uint8_t *body, size_t size)
@@ -159,7 +158,6 @@ bool td_peer_accepted(struct td_peer *p, const uint8_t *body, size_t size)
     if (!p->incarnation)
         p->express_agreed = g.express && p->peers->loop->config->express;
     p->incarnation = g.incarnation;
-    p->minor = g.minor;
     return true;
 }
 

@@ -43,8 +43,7 @@ void td_peer_offer(struct td_peer *p, struct td_handshake *request, const uint8_
     struct td_seal_terms *t = &p->terms;
     *t = (struct td_seal_terms){.node = {request->node, p->node},
                                 .incarnation = {request->incarnation},
-                                .session = request->session,
-                                .digest = request->digest};
+                                .session = request->session};
     td_key_random(t->random[0], TD_SEAL_RANDOM);
     if (server) {
         memcpy(t->public_key[0], peers->security->public_key, TD_KEY_BYTES);
@@ -92,8 +91,7 @@ void td_peer_choose(struct td_peer *p, const struct td_handshake *request,
                                     ciphers & bit(TD_CIPHER_AES) ? TD_CIPHER_AES : TD_CIPHER_CHACHA,
                                 .node = {request->node, peers->loop->config->node},
                                 .incarnation = {request->incarnation, peers->loop->incarnation},
-                                .session = request->session,
-                                .digest = request->digest};
+                                .session = request->session};
     td_key_random(t->random[1], TD_SEAL_RANDOM);
     memcpy(t->random[0], request->random, TD_SEAL_RANDOM);
     if (origin->public_key) {
