@@ -54,6 +54,7 @@ foreach(unit torusd.service torusd@.service torusd.socket torusd-emulated.target
         torusd-plans@.service)
     place("${source}/systemd/${unit}" "${lib}/systemd/system" ${unit})
 endforeach()
+place("${source}/systemd/user/torusd.service" "${lib}/systemd/user" torusd.service)
 place("${source}/systemd/torusd.sysusers" "${lib}/sysusers.d" torusd.conf)
 place("${source}/systemd/torusd.tmpfiles" "${lib}/tmpfiles.d" torusd.conf)
 # Slurm: the files in share are examples.

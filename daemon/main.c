@@ -23,12 +23,14 @@
 #define SERVICE_USER "torusd" /* of the units */
 
 static const char help[] =
-    "usage: torusd [--config FILE] [--check-config] [--show-config] [--help] [--version]\n"
+    "usage: torusd [--config FILE | --user] [--check-config] [--show-config] [--help] [--version]\n"
     "\n"
     "The collectives service of one node: collectives and Fourier transforms for local processes,\n"
     "over a torus of such daemons.\n"
     "\n"
     "  --config FILE    read FILE and FILE.d/*.conf (default %s)\n"
+    "  --user           serve this user, on this host alone, without a file: the socket and the state\n"
+    "                   are in the user's folders, where libtorus looks first\n"
     "  --check-config   check the configuration, print the first error and all files that cannot\n"
     "                   be read, and exit; root checks that of the service as its user\n"
     "  --show-config    print all settings: name, value, unit, and set or default, and exit\n";
@@ -61,6 +63,8 @@ static void print_valid(const struct td_config *config, const char *file)
     unsigned settings = 0;
     for (uint64_t set = config->set; set; set &= set - 1)
         settings++;
+    if (config->user && !td_config_user_has_file(config->user))
+        printf("no file ");
     printf("%s: valid: node %u of %u; %u setting%s", file, config->node, config->topology.nodes,
            settings, settings == 1 ? "" : "s");
     if (config->drop_ins[0])
@@ -123,34 +127,41 @@ static void print_wrong(const struct td_config *config, const char *file, char *
     td_config_unreadable(config, file, print_unreadable, text);
 }
 
-static int run(int argc, char **argv)
+/* struct command: what the command line asks for. */
+struct command {
+    const char *file; /* of --config; NULL: the default */
+    bool user, check, show;
+    int watch_fd;
+};
+
+/* parse reads the command line. It returns the exit status if there is nothing else to do, or -1. */
+static int parse(struct command *c, int argc, char **argv)
 {
     static const struct option options[] = {{"config", required_argument, NULL, 'c'},
+                                            {"user", no_argument, NULL, 'u'},
                                             {"check-config", no_argument, NULL, 'k'},
                                             {"show-config", no_argument, NULL, 's'},
                                             {"watch-fd", required_argument, NULL, 'w'},
                                             {"help", no_argument, NULL, 'h'},
                                             {"version", no_argument, NULL, 'v'},
                                             {NULL, 0, NULL, 0}};
-    if (argc == 2 &&
-        strcmp(argv[1], "--measure") == 0) /* a daemon starts this process: io/plans/plans.h */
-        return td_fft_measure_main();
-    const char *file = default_file(), *own = file;
-    bool check = false, show = false;
-    int watch_fd = -1, option = 0;
+    int option = 0;
     while ((option = getopt_long(argc, argv, "c:h", options, NULL)) != -1) {
         switch (option) {
         case 'c':
-            file = optarg;
+            c->file = optarg;
+            break;
+        case 'u':
+            c->user = true;
             break;
         case 'k':
-            check = true;
+            c->check = true;
             break;
         case 's':
-            show = true;
+            c->show = true;
             break;
         case 'w':
-            watch_fd = atoi(optarg);
+            c->watch_fd = atoi(optarg);
             break;
         case 'h':
             printf(help, default_file());
@@ -163,41 +174,80 @@ static int run(int argc, char **argv)
             return 2;
         }
     }
-    if (optind < argc) {
+    if (optind < argc)
         fprintf(stderr, "torusd: unexpected argument: %s\n", argv[optind]);
-        return 2;
+    else if (c->user && c->file)
+        fputs("torusd: --user has a file of its own: leave out --config\n", stderr);
+    else
+        return -1;
+    return 2;
+}
+
+/* load reads the configuration that the command line asks for. It prints what is wrong. */
+static bool load(struct td_config *config, const struct command *c)
+{
+    static struct td_config_user user;
+    static char host[256];
+    char text[1024];
+    if (c->user && !td_config_user(&user, text, sizeof text)) {
+        fprintf(stderr, "torusd: %s\n", text);
+        return false;
     }
-    if (check && file == own)
+    if (c->check && !c->user && !c->file)
         become_service();
-    static struct td_config config;
-    char host[256] = "", text[1024], name[64];
+    const char *file = c->user ? user.file : c->file ? c->file : default_file();
     gethostname(host, sizeof host - 1);
-    if (td_config_load(&config, file, host, text, sizeof text) != TD_OK) {
-        print_wrong(&config, file, text);
+    td_err error = c->user ? td_config_load_user(config, &user, host, text, sizeof text)
+                           : td_config_load(config, file, host, text, sizeof text);
+    if (error != TD_OK)
+        print_wrong(config, file, text);
+    return error == TD_OK;
+}
+
+/* serve runs the daemon, and returns its exit status. */
+static int serve(struct td_config *config, int watch_fd)
+{
+    char text[1024];
+    setenv("UV_THREADPOOL_SIZE", "2", 1); /* plans are saved, and names of hosts looked up */
+    raise_descriptors();
+    td_heap_keep();
+    if (!td_config_congestion(config, text, sizeof text))
+        td_log(TD_LOG_WARNING, "%s: %s", config->file, text);
+    if (!td_config_memory(config, text, sizeof text))
+        td_log(TD_LOG_WARNING, "%s", text);
+    if (config->user && !td_config_user_begin(config->user, text, sizeof text))
+        td_log(TD_LOG_WARNING, "%s", text);
+    if (td_config_limits(config, text, sizeof text))
+        return td_driver_run(config, watch_fd);
+    td_log(TD_LOG_ERROR, "%s", text);
+    return 1;
+}
+
+static int run(int argc, char **argv)
+{
+    static struct td_config config;
+    struct command c = {.watch_fd = -1};
+    char text[1024], name[64];
+    if (argc == 2 &&
+        strcmp(argv[1], "--measure") == 0) /* a daemon starts this process: io/plans/plans.h */
+        return td_fft_measure_main();
+    int code = parse(&c, argc, argv);
+    if (code >= 0)
+        return code;
+    if (!load(&config, &c))
         return 2;
-    }
-    int code = 0;
+    code = 0;
     snprintf(name, sizeof name, "torusd[%u]", config.node);
     td_log_init(config.log_level, name);
-    if (check && !td_config_host(&config, text, sizeof text)) {
-        fprintf(stderr, "torusd: %s: %s\n", file, text);
+    if (c.check && !td_config_host(&config, text, sizeof text)) {
+        fprintf(stderr, "torusd: %s: %s\n", config.file, text);
         code = 2;
-    } else if (show) {
+    } else if (c.show) {
         td_config_print_facts(&config);
-    } else if (check) {
-        print_valid(&config, file);
+    } else if (c.check) {
+        print_valid(&config, config.file);
     } else {
-        setenv("UV_THREADPOOL_SIZE", "2", 1); /* plans are saved, and names of hosts looked up */
-        raise_descriptors();
-        td_heap_keep();
-        if (!td_config_congestion(&config, text, sizeof text))
-            td_log(TD_LOG_WARNING, "%s: %s", file, text);
-        if (!td_config_memory(&config, text, sizeof text))
-            td_log(TD_LOG_WARNING, "%s", text);
-        bool suffices = td_config_limits(&config, text, sizeof text);
-        if (!suffices)
-            td_log(TD_LOG_ERROR, "%s", text);
-        code = suffices ? td_driver_run(&config, watch_fd) : 1;
+        code = serve(&config, c.watch_fd);
     }
     td_config_free(&config);
     return code;

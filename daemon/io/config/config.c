@@ -10,11 +10,13 @@
 #include "config_checks.h"
 #include "config_text.h"
 
-static void set_defaults(struct td_config *config, const char *file, const char *host)
+static void set_defaults(struct td_config *config, const char *file, const char *host,
+                         const struct td_config_user *user)
 {
     memset(config, 0, sizeof *config);
     config->file = file;
     config->host = host;
+    config->user = user;
     td_settings_default(&config->settings);
     config->settings.trace_events = 8192;
     config->express = true;
@@ -23,10 +25,14 @@ static void set_defaults(struct td_config *config, const char *file, const char 
     config->effort = TD_FFT_MEASURE;
     config->measure_ns = 300 * 1000000000LL;
     config->log_level = TD_LOG_INFO;
-    strcpy(config->socket, "/run/torusd/torusd.sock");
-    strcpy(config->state_directory, "/var/lib/torusd");
+    strcpy(config->socket, user ? user->socket : "/run/torusd/torusd.sock");
+    strcpy(config->state_directory, user ? user->state_directory : "/var/lib/torusd");
     strcpy(config->observers, "torus");
     config->segments = true;
+    size_t position = 0;
+    const char *why = NULL;
+    if (user)
+        (void)td_topology_parse(&config->topology, "1", &position, &why);
 }
 
 /* load reads the files of a configuration that has its defaults. */
@@ -44,7 +50,9 @@ static td_err load(struct td_config *config, const struct td_config *running,
                                    .running = running,
                                    .refusals = refusals,
                                    .key = TD_CONFIG_KEYS_MAX};
-    bool good = td_config_read(r, config->file) && td_config_read_drop_ins(r, config->file);
+    bool has_file = !config->user || td_config_user_has_file(config->user);
+    bool good = (!has_file || td_config_read(r, config->file)) &&
+                td_config_read_drop_ins(r, config->file);
     if (!config->express) /* by ZeroMQ longer messages take more time than packets do */
         config->settings.carry_bytes = 4096;
     if (good) {
@@ -64,7 +72,14 @@ static td_err load(struct td_config *config, const struct td_config *running,
 td_err td_config_load(struct td_config *config, const char *file, const char *host, char *text,
                       size_t text_bytes)
 {
-    set_defaults(config, file, host);
+    set_defaults(config, file, host, NULL);
+    return load(config, NULL, NULL, text, text_bytes);
+}
+
+td_err td_config_load_user(struct td_config *config, const struct td_config_user *user,
+                           const char *host, char *text, size_t text_bytes)
+{
+    set_defaults(config, user->file, host, user);
     return load(config, NULL, NULL, text, text_bytes);
 }
 
@@ -72,7 +87,7 @@ td_err td_config_load_again(struct td_config *fresh, const struct td_config *run
                             struct td_config_refusals *refusals, char *text, size_t text_bytes)
 {
     memset(refusals, 0, sizeof *refusals);
-    set_defaults(fresh, running->file, running->host);
+    set_defaults(fresh, running->file, running->host, running->user);
     return load(fresh, running, refusals, text, text_bytes);
 }
 

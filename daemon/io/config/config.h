@@ -4,6 +4,7 @@
 #ifndef TD_IO_CONFIG_CONFIG_H
 #define TD_IO_CONFIG_CONFIG_H
 
+#include "config_user.h"
 #include "core/core.h"
 #include "io/log.h"
 #include "security.h"
@@ -13,6 +14,7 @@ enum td_streams { TD_STREAMS_ENCRYPT, TD_STREAMS_AUTHENTICATE };
 
 struct td_config {
     const char *file, *host; /* borrowed: what td_config_load read, and for which host */
+    const struct td_config_user *user; /* borrowed; NULL: it is no daemon of a user alone */
     char drop_ins[512];      /* names of the files in FILE.d that it read, each after a space */
     char strays[512];        /* the same of other files there, which it did not read: their names do
                               * not end with .conf */
@@ -57,6 +59,10 @@ struct td_config_refusals {
  * (of text_bytes) is a sentence. */
 td_err td_config_load(struct td_config *config, const char *file, const char *host, char *text,
                       size_t text_bytes);
+/* td_config_load_user does the same for the daemon of a user alone: a machine of one node, with the
+ * user's places, unless the user's file says otherwise. *user must live as long. */
+td_err td_config_load_user(struct td_config *config, const struct td_config_user *user,
+                           const char *host, char *text, size_t text_bytes);
 /* td_config_load_again reads the files of a running configuration again, into `fresh`. Keys in them
  * must fit the shape and the node of `running`. An error refuses the settings that it is about. On
  * TD_ERR_INVALID a file cannot be read: *text is a sentence, and there is nothing to free. */

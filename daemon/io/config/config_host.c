@@ -172,7 +172,7 @@ bool td_config_memory(const struct td_config *config, char *text, size_t text_by
 
 bool td_config_host(const struct td_config *config, char *text, size_t text_bytes)
 {
-    if (!has_directory("socket", config->socket, text, text_bytes))
+    if (!config->user && !has_directory("socket", config->socket, text, text_bytes))
         return false;
     if (config->metrics_listen[0] &&
         !has_address(config->metrics_listen, config->metrics_listen, text, text_bytes))
