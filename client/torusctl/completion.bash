@@ -22,7 +22,7 @@ _torusctl()
         return
     fi
     for ((i = 2; i < COMP_CWORD; i++)); do
-        [[ ${COMP_WORDS[i]} == -- ]] || continue # torusctl emulate SHAPE -- COMMAND
+        [[ ${COMP_WORDS[i]} == -- ]] || continue # torusctl run -- COMMAND
         if ((i + 1 == COMP_CWORD)); then
             mapfile -t COMPREPLY < <(compgen -c -- "$word")
         else

@@ -23,7 +23,7 @@ extern const struct ctl_command ctl_command_status, ctl_command_ops, ctl_command
     ctl_command_links, ctl_command_ping, ctl_command_doctor, ctl_command_cancel, ctl_command_config,
     ctl_command_queues, ctl_command_plans, ctl_command_emulate, ctl_command_explain,
     ctl_command_fft, ctl_command_redist, ctl_command_bench, ctl_command_compare, ctl_command_filter,
-    ctl_command_picture, ctl_command_keygen, ctl_command_reload;
+    ctl_command_picture, ctl_command_keygen, ctl_command_reload, ctl_command_run;
 
 /* ctl_usage prints the help of a subcommand and returns the exit code. `wrong`: a usage error; then
  * it prints the usage to stderr, after that sentence. */

@@ -65,15 +65,6 @@ static bool can_carry(const struct emulation *e)
     return true;
 }
 
-/* asks returns true if an option is among the arguments of the command. */
-static bool asks(const struct emulation *e, const char *option)
-{
-    for (char **at = e->command + 1; *at && strcmp(*at, "--") != 0; at++)
-        if (strcmp(*at, option) == 0)
-            return true;
-    return false;
-}
-
 /* run_once replaces this process by the command, which prints its help and needs no daemon. */
 static int run_once(const struct emulation *e)
 {
@@ -89,9 +80,10 @@ static int run_emulate(int argc, char **argv)
     const char *wrong = options_parse(&e, argc, argv);
     if (wrong)
         return ctl_usage("emulate", wrong);
-    if (asks(&e, "--help") || asks(&e, "--version"))
+    if (ranks_ask(&e, "--help") || ranks_ask(&e, "--version"))
         return run_once(&e);
-    e.prefixed = e.prefixed || !asks(&e, "--json");
+    e.prefixed = e.prefixed || !ranks_ask(&e, "--json");
+    e.size = e.ranks;
     if (!daemons_find(&e)) {
         fprintf(stderr,
                 "torusctl: cannot find torusd beside torusctl or in PATH: give --daemon PATH\n");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* emulation: the state of an emulated torus, which the files of this folder share. */
+/* emulation: the state of an emulated torus and its ranks, which the files of this folder share. Of
+ * torusctl run it has ranks only: there are no nodes, and no daemon is started. */
 #ifndef TORUSCTL_EMULATION_H
 #define TORUSCTL_EMULATION_H
 
@@ -8,6 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/limits.h"
 #include "janitor.h"
 #include "model/topology.h"
 #include "torus/torus.h"
@@ -25,6 +27,8 @@ struct emulation {
     /* options */
     struct td_topology topology;
     uint32_t ranks, ranks_per_node;
+    uint32_t size;      /* ranks of the whole job */
+    const char *socket; /* of torusctl run; NULL: where the library looks */
     uint32_t metrics_port; /* of node 0; 0: none */
     bool tcp, verbose, keep_going;
     bool prefixed;                      /* all ranks print, each line after the rank's number */
@@ -32,7 +36,7 @@ struct emulation {
     int settings_count;
     char **command;
     /* this process */
-    char folder[64], job[32];
+    char folder[64], job[TD_NAME_MAX];
     struct janitor janitor;
     int signals;      /* signalfd */
     int interrupted;  /* number of signals to end */

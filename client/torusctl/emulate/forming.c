@@ -16,8 +16,8 @@
 
 void forming_note(struct emulation *e, uint32_t rank, int code)
 {
-    if (e->ended.any)
-        return; /* the first one is named */
+    if (e->ended.any || e->ranks < e->size)
+        return; /* the first one is named; ranks of other hosts may still come */
     e->ended.any = true;
     e->ended.rank = rank;
     e->ended.code = code;
@@ -44,31 +44,30 @@ static bool answer(torus_context *c, uint64_t id, struct td_reply *reply)
     return true;
 }
 
-/* has_row returns true if a section of a node has a row that `is_it` accepts; also, to be safe, if
- * the node does not answer and `otherwise` says so. */
-static bool has_row(const struct emulation *e, torus_context *c, uint32_t node, uint32_t section,
-                    bool (*is_it)(const struct emulation *e, const struct td_status_row *row),
-                    bool otherwise)
+/* has_row returns 1 if a section of a node has a row that `is_it` accepts, 0 if it has none, and -1
+ * if the node does not answer. */
+static int has_row(const struct emulation *e, torus_context *c, uint32_t node, uint32_t section,
+                   bool (*is_it)(const struct emulation *e, const struct td_status_row *row))
 {
     static struct td_reply reply;
     uint64_t id = 0, cursor = 0;
     do {
         if (tl_status_ask(c, node, section, cursor, &id) != TORUS_OK || !answer(c, id, &reply) ||
             reply.kind != TD_REPLY_STATUS || reply.error != TD_OK)
-            return otherwise;
+            return -1;
         for (uint32_t i = 0; i < reply.u.status.rows; i++)
             if (is_it(e, &reply.u.status.row[i]))
-                return true;
+                return 1;
         cursor = reply.u.status.next;
     } while (cursor);
-    return false;
+    return 0;
 }
 
 /* lacks_ranks returns true for the job of the emulation, if fewer ranks than it has are there. */
 static bool lacks_ranks(const struct emulation *e, const struct td_status_row *row)
 {
     const struct td_row_job *j = &row->u.job;
-    return row->kind == TD_ROW_JOB && strcmp(j->name, e->job) == 0 && j->size == e->ranks &&
+    return row->kind == TD_ROW_JOB && strcmp(j->name, e->job) == 0 && j->size == e->size &&
            j->joined > 0 && j->joined < j->size;
 }
 
@@ -78,14 +77,28 @@ static bool is_group(const struct emulation *e, const struct td_status_row *row)
     return row->kind == TD_ROW_GROUP && strcmp(row->u.group.job, e->job) == 0;
 }
 
-/* is_forming returns true if the job of the emulation waits for ranks. Node 0 keeps the list of
+/* first_node and end_node are the nodes that have ranks of this command. */
+static uint32_t first_node(const struct emulation *e, const torus_context *c)
+{
+    return e->topology.nodes ? 0 : torus_node(c);
+}
+
+static uint32_t end_node(const struct emulation *e, const torus_context *c)
+{
+    return e->topology.nodes ? e->topology.nodes : torus_node(c) + 1;
+}
+
+/* is_forming returns true if the job waits for ranks. The first node that answers keeps the list of
  * jobs. A job that has formed and lost a rank lacks one, too, but its ranks go on. */
 static bool is_forming(const struct emulation *e, torus_context *c)
 {
-    if (!has_row(e, c, 0, TD_STATUS_JOBS, lacks_ranks, false))
+    int lacks = -1;
+    for (uint32_t n = 0; lacks < 0 && n <= first_node(e, c); n++)
+        lacks = has_row(e, c, n, TD_STATUS_JOBS, lacks_ranks);
+    if (lacks <= 0)
         return false;
-    for (uint32_t n = 0; n < e->topology.nodes; n++)
-        if (has_row(e, c, n, TD_STATUS_GROUPS, is_group, true))
+    for (uint32_t n = first_node(e, c); n < end_node(e, c); n++)
+        if (has_row(e, c, n, TD_STATUS_GROUPS, is_group) != 0)
             return false;
     return true;
 }
@@ -99,7 +112,7 @@ static void end_joins(const struct emulation *e, torus_context *c)
     snprintf(why, sizeof why, "rank %u ended (code %d) before the job formed", e->ended.rank,
              e->ended.code);
     struct td_message_end_calls end = {.job = e->job, .owner = getuid(), .all = true, .why = why};
-    for (uint32_t n = 0; n < e->topology.nodes; n++)
+    for (uint32_t n = first_node(e, c); n < end_node(e, c); n++)
         if (tl_end_calls(c, n, &end, &id) != TORUS_OK || !answer(c, id, &reply))
             return;
 }
@@ -110,7 +123,8 @@ void forming_check(struct emulation *e)
     if (forming_wait_ms(e) != 0)
         return;
     snprintf(path, sizeof path, "%s/s0", e->folder);
-    struct torus_open_options options = {.size = sizeof options, .socket = path};
+    struct torus_open_options options = {.size = sizeof options,
+                                         .socket = e->topology.nodes ? path : e->socket};
     if (!e->ended.context && torus_open(&e->ended.context, &options) != TORUS_OK)
         forming_end(e); /* that daemon has ended: its ranks hear of it */
     if (e->ended.context && is_forming(e, e->ended.context))

@@ -93,13 +93,14 @@ void janitor_clean_up(const struct janitor *j)
             sigtimedwait(&child, NULL, &look);
         passed = ctl_seconds() - begin;
     }
-    remove_folder(j->folder);
+    if (j->folder)
+        remove_folder(j->folder);
 }
 
 bool janitor_init(struct janitor *j, const char *folder, uint32_t daemons)
 {
     *j = (struct janitor){.folder = folder, .count = daemons};
-    void *shared = mmap(NULL, daemons * sizeof *j->daemons, PROT_READ | PROT_WRITE,
+    void *shared = mmap(NULL, (daemons + 1) * sizeof *j->daemons, PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     j->daemons = shared == MAP_FAILED ? NULL : shared;
     return j->daemons != NULL;
@@ -125,7 +126,8 @@ static _Noreturn void watch(const struct janitor *j, const sigset_t *signals, pi
         continue;
     if (WIFEXITED(status))
         exit(WEXITSTATUS(status)); /* the keeper has cleaned up */
-    fprintf(stderr, "torusctl: signal %d ended the emulation\n", WTERMSIG(status));
+    fprintf(stderr, "torusctl: signal %d ended torusctl %s\n", WTERMSIG(status),
+            j->folder ? "emulate" : "run");
     janitor_clean_up(j);
     exit(128 + WTERMSIG(status));
 }

@@ -19,7 +19,7 @@
 enum { JANITOR_LOST = SIGUSR1 };
 
 struct janitor {
-    const char *folder; /* contains files only */
+    const char *folder; /* contains files only; NULL: there is none */
     pid_t *daemons;     /* [count], shared by both processes; 0: has ended */
     uint32_t count;
 };

@@ -14,9 +14,19 @@
 #include "model/layout.h"
 #include "signals.h"
 
+bool ranks_ask(const struct emulation *e, const char *option)
+{
+    for (char **at = e->command + 1; *at && strcmp(*at, "--") != 0; at++)
+        if (strcmp(*at, option) == 0)
+            return true;
+    return false;
+}
+
 static uint32_t node_of(const struct emulation *e, uint32_t rank)
 {
     uint32_t nodes = e->topology.nodes;
+    if (nodes == 0)
+        return 0; /* of the daemon here */
     if (e->ranks_per_node)
         return rank / e->ranks_per_node;
     for (uint32_t n = 0; n < nodes; n++) {
@@ -46,12 +56,37 @@ static void set_sockets(const struct emulation *e)
     free(text);
 }
 
+/* set_places tells a rank of an emulated torus where its daemon is, and the others. */
+static void set_places(const struct emulation *e, uint32_t node)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/s%u", e->folder, node);
+    setenv("TORUS_SOCKET", path, 1);
+    set_sockets(e);
+    set_number("TORUS_NODE", node);
+}
+
+/* set_environment tells rank i who it is. */
+static void set_environment(const struct emulation *e, uint32_t i)
+{
+    if (e->topology.nodes)
+        set_places(e, e->rank[i].node);
+    else if (e->socket)
+        setenv("TORUS_SOCKET", e->socket, 1);
+    setenv("TORUS_JOB", e->job, 1);
+    set_number("TORUS_SIZE", e->size);
+    if (e->ranks == e->size)
+        set_number("TORUS_RANK", i);
+    else
+        unsetenv("TORUS_RANK"); /* the daemons number the ranks */
+    unsetenv("NOTIFY_SOCKET");
+}
+
 /* run_command makes this process, a child of `parent`, rank i. out and err are the pipes for its
  * output, or -1. It does not return. */
 static _Noreturn void run_command(const struct emulation *e, uint32_t i, pid_t parent, int out,
                                   int err)
 {
-    char socket_path[128];
     signals_restore();
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -64,14 +99,7 @@ static _Noreturn void run_command(const struct emulation *e, uint32_t i, pid_t p
     int nothing = i > 0 ? open("/dev/null", O_RDONLY | O_CLOEXEC) : -1;
     if (nothing >= 0)
         dup2(nothing, 0); /* only rank 0 reads standard input */
-    snprintf(socket_path, sizeof socket_path, "%s/s%u", e->folder, e->rank[i].node);
-    setenv("TORUS_SOCKET", socket_path, 1);
-    set_sockets(e);
-    setenv("TORUS_JOB", e->job, 1);
-    set_number("TORUS_RANK", i);
-    set_number("TORUS_SIZE", e->ranks);
-    set_number("TORUS_NODE", e->rank[i].node);
-    unsetenv("NOTIFY_SOCKET");
+    set_environment(e, i);
     execvp(e->command[0], e->command);
     int error = errno;
     fprintf(stderr, "torusctl: cannot run %s: %s\n", e->command[0], strerror(error));

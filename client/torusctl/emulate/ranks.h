@@ -5,6 +5,8 @@
 
 #include "emulation.h"
 
+/* ranks_ask returns true if an option is among the arguments of the command. */
+bool ranks_ask(const struct emulation *e, const char *option);
 /* ranks_start starts all ranks. It returns false if one cannot be started. */
 bool ranks_start(struct emulation *e);
 /* ranks_end takes note of the end of a process: if it was a rank, it kills the remaining processes

@@ -170,6 +170,7 @@ void supervise_stop(struct emulation *e)
     }
     if (e->code == 0 && (killed || (e->daemon_lost && !e->keep_going)))
         e->code = EXIT_FAILED;
-    close(e->life[1]);
+    if (e->life[1] >= 0)
+        close(e->life[1]);
     janitor_clean_up(&e->janitor);
 }
