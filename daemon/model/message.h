@@ -113,7 +113,7 @@ struct td_message_join {
     uint64_t epoch;     /* the latest that the node knows; 0: none */
     uint64_t granted;   /* the instance that the join was granted to last; 0: none */
     uint32_t granter;   /* the node that kept the list of jobs then */
-    struct td_terms terms; /* of the node; empty: 4.1, whose handshake has compared them */
+    struct td_terms terms; /* of the node */
     td_err refused;        /* not TD_OK: the node does not admit the rank, and all ranks of the job
                             * are to hear why. Older registries ignore it, and get no grant */
     const char *refusal;   /* the sentence that goes with it */

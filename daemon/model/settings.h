@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* settings: the bounds and time limits that an operator sets, their defaults, their checks, and the
- * hash that daemons of version 4.1 compare.
+/* settings: the bounds and time limits that an operator sets, their defaults and their checks.
  * Pure: no I/O, clock, or globals. */
 #ifndef TD_MODEL_SETTINGS_H
 #define TD_MODEL_SETTINGS_H

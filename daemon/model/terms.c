@@ -167,11 +167,3 @@ bool td_terms_differ(const struct td_term_list *a, const struct td_term_list *b,
         }
     return false;
 }
-
-bool td_terms_are_known(const struct td_terms *terms)
-{
-    for (unsigned i = 0; i < TD_TERMS_OF_GROUP; i++)
-        if (terms->list[i].count)
-            return true;
-    return false;
-}

@@ -54,7 +54,5 @@ static inline uint64_t td_terms_value(const struct td_term_list *list, uint32_t 
 /* td_terms_differ returns true if two lists differ, and writes the place of the first difference.
  */
 bool td_terms_differ(const struct td_term_list *a, const struct td_term_list *b, uint32_t *index);
-/* td_terms_are_known returns true if there are any. */
-bool td_terms_are_known(const struct td_terms *terms);
 
 #endif

@@ -22,7 +22,7 @@ struct td_handshake {
     uint32_t seals, ciphers; /* a bit for each kind and cipher; in a reply: for the chosen one */
     bool has_random;
     uint8_t random[TD_HANDSHAKE_RANDOM];
-    struct td_term_list terms; /* TD_TERMS_LINK of the sender; empty in a reply, and from 4.1 */
+    struct td_term_list terms; /* TD_TERMS_LINK of the sender; empty in a reply */
     const char *shape;         /* of the sender's torus */
     const char *text;          /* why the answer does not accept; else "" */
 };

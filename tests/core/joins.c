@@ -12,7 +12,8 @@ struct td_message joins_message(uint64_t token, uint32_t size, uint32_t rank)
                                         .timeout_ns = 10LL * SECOND,
                                         .name = "job",
                                         .size = size,
-                                        .rank = rank};
+                                        .rank = rank,
+                                        .terms = node.core->joins->terms};
     return m;
 }
 

@@ -52,7 +52,7 @@ const char *td_job_terms_compare(struct td_core *core, const struct td_job_terms
 {
     uint32_t index = 0;
     unsigned l = 0;
-    if (!own || !td_terms_are_known(terms))
+    if (!own)
         return NULL;
     while (l < TD_TERMS_OF_GROUP && !td_terms_differ(&own->terms.list[l], &terms->list[l], &index))
         l++;

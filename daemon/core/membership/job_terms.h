@@ -17,7 +17,7 @@ struct td_job_terms {
 /* td_job_terms_create returns a copy, or NULL if memory runs out. td_core_free frees it. */
 struct td_job_terms *td_job_terms_create(struct td_arena *arena, uint32_t node,
                                          const struct td_terms *terms);
-/* td_job_terms_compare returns NULL if a node has the same terms, or has not told them. Otherwise
+/* td_job_terms_compare returns NULL if a node has the same terms. Otherwise
  * it returns a sentence for the ranks of the job, in the memory of this step. */
 const char *td_job_terms_compare(struct td_core *core, const struct td_job_terms *own,
                                  const char *job, uint32_t node, const struct td_terms *terms);

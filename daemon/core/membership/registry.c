@@ -354,14 +354,12 @@ static bool told(const struct td_job *job)
     return false;
 }
 
-/* compare_terms compares the terms of a join with those of the job, which are those of the first
- * node that told any. It returns false if memory runs out. */
+/* compare_terms compares the terms of a join with those of the job, which are those of its first
+ * node. It returns false if memory runs out. */
 static bool compare_terms(struct td_core *core, struct td_job *job, uint32_t node,
                           const struct td_message_join *m, bool *differs)
 {
     *differs = false;
-    if (!td_terms_are_known(&m->terms))
-        return true; /* 4.1: its handshakes compare them */
     if (!job->terms) {
         job->terms = td_job_terms_create(job->account->lasting, node, &m->terms);
         return job->terms;
