@@ -17,7 +17,6 @@
 #include "system/standard.h"
 #include "wire/client.h"
 
-enum { MINOR_AT = 5 };    /* the byte of a datagram that has the minor version */
 enum { LOOKS = 16 };      /* for a letter, between two at the socket */
 enum { KEEP_EVERY = 64 }; /* requests; the daemon queues replies to a few hundred */
 
@@ -460,7 +459,7 @@ int tl_give_up(torus_context *c)
     return late(c, -1);
 }
 
-int tl_next(torus_context *c, int64_t deadline_ns, struct td_reply *reply, unsigned *minor)
+int tl_next(torus_context *c, int64_t deadline_ns, struct td_reply *reply)
 {
     size_t size = 0;
     int got = TORUS_OK;
@@ -482,8 +481,6 @@ int tl_next(torus_context *c, int64_t deadline_ns, struct td_reply *reply, unsig
         }
         drop_passed(c);
     }
-    if (got == TORUS_OK && minor && size > MINOR_AT)
-        *minor = c->datagram[MINOR_AT];
     return got == TORUS_OK ? decode(c, c->datagram, size, reply) : got;
 }
 

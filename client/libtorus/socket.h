@@ -46,8 +46,8 @@ int tl_call(torus_context *c, struct td_request *q, int fd, int64_t deadline_ns,
 
 /* tl_next takes the next reply, whatever request it belongs to, and waits for it until
  * `deadline_ns`: then it returns TORUS_PENDING. *reply is valid until the next receive; its error
- * is not this function's. `minor`: the daemon's version of the local protocol, if not NULL. */
-int tl_next(torus_context *c, int64_t deadline_ns, struct td_reply *reply, unsigned *minor);
+ * is not this function's. */
+int tl_next(torus_context *c, int64_t deadline_ns, struct td_reply *reply);
 
 /* tl_give_up ends the connection to a daemon that has not answered a request in time. It returns
  * TORUS_ERR_TIMEOUT. */

@@ -22,17 +22,6 @@ int tl_status_ask(torus_context *c, uint32_t node, uint32_t section, uint64_t cu
     return tl_send(c, &q, -1);
 }
 
-int tl_minor(torus_context *c, int64_t deadline_ns, unsigned *minor)
-{
-    static struct td_reply reply;
-    uint64_t id = 0;
-    int error = tl_status_ask(c, c->node, TD_STATUS_NODE, 0, &id);
-    do
-        error = error == TORUS_OK ? tl_next(c, deadline_ns, &reply, minor) : error;
-    while (error == TORUS_OK && reply.id != id);
-    return error;
-}
-
 int tl_reload(torus_context *c, struct td_reply *reply)
 {
     struct td_request q = {.kind = TD_REQUEST_RELOAD};

@@ -14,10 +14,6 @@ int tl_status_page(torus_context *c, uint32_t section, uint64_t cursor, struct t
  * error, comes by tl_next (socket.h). */
 int tl_status_ask(torus_context *c, uint32_t node, uint32_t section, uint64_t cursor, uint64_t *id);
 
-/* tl_minor writes the minor version of the local protocol that the daemon has. It returns
- * TORUS_PENDING at the deadline. */
-int tl_minor(torus_context *c, int64_t deadline_ns, unsigned *minor);
-
 /* tl_reload has the daemon read its configuration again. The reply, or an error, says what it has
  * taken up. */
 int tl_reload(torus_context *c, struct td_reply *reply);

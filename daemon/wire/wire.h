@@ -17,7 +17,7 @@
 #include "model/request.h"
 
 /* Version of the protocol between a client and its daemon. Another major is refused. */
-enum { TD_WIRE_MAJOR = 3, TD_WIRE_MINOR = 12 };
+enum { TD_WIRE_MAJOR = 4, TD_WIRE_MINOR = 0 };
 /* Version of the protocol between daemons. Another major is refused; one minor back is accepted. */
 enum { TD_WIRE_PEER_MAJOR = 7, TD_WIRE_PEER_MINOR = 12 };
 

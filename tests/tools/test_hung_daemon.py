@@ -32,7 +32,7 @@ COMMANDS = {
 LISTINGS = [name for name in COMMANDS if name != "bench"]
 HELLO, JOIN, STATUS = 1, 4, 9
 WELCOME, REPLY_STATUS = 0x102, 0x106
-MAJOR, MINOR = 3, 4
+MAJOR, MINOR = 4, 0
 
 
 # ---- the local protocol, as far as the scripts need it ----

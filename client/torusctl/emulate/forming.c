@@ -38,7 +38,7 @@ static bool answer(torus_context *c, uint64_t id, struct td_reply *reply)
 {
     int64_t until = tl_now_ns() + ANSWER_NS;
     do {
-        if (tl_next(c, until, reply, NULL) != TORUS_OK)
+        if (tl_next(c, until, reply) != TORUS_OK)
             return false;
     } while (reply->id != id);
     return true;

@@ -10,7 +10,7 @@
 #include "libtorus/status.h"
 #include "torusctl/torusctl.h"
 
-enum { AGAIN_NS = 5000000, MINOR_ENDS = 6 /* of the local protocol: END_CALLS */ };
+enum { AGAIN_NS = 5000000 };
 
 /* ask_node asks a node once. It returns the number of calls that end there, -1 with a sentence, or
  * -2 if it is to be asked again. */
@@ -22,7 +22,7 @@ static int64_t ask_node(struct ins_machine *m, uint32_t node,
     int error = tl_end_calls(m->c, node, end, &id);
     do {
         if (error == TORUS_OK)
-            error = tl_next(m->c, m->deadline_ns, &reply, NULL);
+            error = tl_next(m->c, m->deadline_ns, &reply);
         if (error == TORUS_PENDING)
             snprintf(text, bytes, "node %u has not answered within %.1f s", node, m->timeout_s);
         else if (error != TORUS_OK)
@@ -36,28 +36,11 @@ static int64_t ask_node(struct ins_machine *m, uint32_t node,
     return reply.error == TD_ERR_BUSY && tl_now_ns() < m->deadline_ns ? -2 : -1;
 }
 
-/* knows returns true if the daemon of this node knows END_CALLS: an older one would end the
- * connection. */
-static bool knows(struct ins_machine *m, char *text, size_t bytes)
-{
-    unsigned minor = 0;
-    int error = tl_minor(m->c, m->deadline_ns, &minor);
-    if (error != TORUS_OK)
-        snprintf(text, bytes, "the daemon of this node does not answer");
-    else if (minor < MINOR_ENDS)
-        snprintf(text, bytes,
-                 "the daemon of this node is of an older release, which cannot cancel "
-                 "calls of other processes");
-    return error == TORUS_OK && minor >= MINOR_ENDS;
-}
-
 int64_t ins_end_calls(struct ins_machine *m, const bool *ask,
                       const struct td_message_end_calls *end, char *text, size_t bytes)
 {
     int64_t sum = 0;
     m->deadline_ns = tl_now_ns() + (int64_t)(1e9 * m->timeout_s);
-    if (!knows(m, text, bytes))
-        return -1;
     for (uint32_t n = 0; n < m->nodes; n++) {
         int64_t ended = ask[n] ? -2 : 0;
         while (ended == -2 || ended > 0) {

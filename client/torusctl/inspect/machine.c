@@ -13,9 +13,7 @@
 enum {
     ASKED_MAX = 64,          /* questions under way */
     AGAIN_NS = 5000000,      /* a node that is not ready is asked again after this time */
-    MINOR_NODES = 5,         /* of the local protocol: the daemon passes questions on */
     PAGES_MAX = 4096,        /* of one section of a node */
-    UNKNOWN_MINOR = 1 << 16, /* no reply has come yet */
 };
 
 /* struct question: what one node is asked. */
@@ -165,21 +163,15 @@ static bool collect(struct ins_machine *m, uint32_t section, struct question *q,
                     json_t *(*row_json)(const struct td_status_row *row))
 {
     static struct td_reply reply;
-    unsigned minor = UNKNOWN_MINOR;
     m->deadline_ns = tl_now_ns() + (int64_t)(1e9 * m->timeout_s);
     while (!all_over(m, q) && tl_now_ns() < m->deadline_ns) {
         if (ask_due(m, section, q) < 0)
             return false;
-        int got = tl_next(m->c, next_time(m, q), &reply, &minor);
+        int got = tl_next(m->c, next_time(m, q), &reply);
         if (got == TORUS_OK)
             take(m, q, &reply, row_json);
         else if (got != TORUS_PENDING)
             return false;
-        for (uint32_t n = 0; minor < MINOR_NODES && n < m->nodes; n++)
-            if (n != torus_node(m->c) && !q[n].over) {
-                q[n].over = true;
-                note_silent(m, n, false, "the daemon of this node is older and asks no other");
-            }
     }
     note_rest(m, q);
     return true;
@@ -220,16 +212,6 @@ json_t *ins_machine_rows(struct ins_machine *m, uint32_t section,
         return list;
     json_decref(list);
     return NULL;
-}
-
-json_t *ins_machine_later_rows(struct ins_machine *m, uint32_t section,
-                               json_t *(*row_json)(const struct td_status_row *row))
-{
-    json_t *silent = json_copy(m->silent);
-    json_t *rows = ins_machine_rows(m, section, row_json);
-    json_decref(m->silent);
-    m->silent = silent;
-    return rows;
 }
 
 void ins_machine_print_silent(const struct ins_machine *m)

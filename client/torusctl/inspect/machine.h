@@ -33,10 +33,6 @@ void ins_machine_end(struct ins_machine *m);
  * `timed`. NULL: the connection to the daemon is lost (torus_last_error). */
 json_t *ins_machine_rows(struct ins_machine *m, uint32_t section,
                          json_t *(*row_json)(const struct td_status_row *row));
-/* ins_machine_later_rows does so for a section that older daemons do not know: they are not counted
- * as silent. */
-json_t *ins_machine_later_rows(struct ins_machine *m, uint32_t section,
-                               json_t *(*row_json)(const struct td_status_row *row));
 /* ins_machine_print_silent prints the nodes that have not answered. */
 void ins_machine_print_silent(const struct ins_machine *m);
 /* ins_machine_seconds reads a time in seconds, such as 0.5; it returns false for anything else. */

@@ -61,7 +61,7 @@ json_t *ins_outages_of(const json_t *rows, json_int_t instance, json_int_t unix_
 
 json_t *ins_outages(struct ins_machine *m, json_int_t instance, json_int_t unix_ns)
 {
-    json_t *rows = ins_machine_later_rows(m, TD_STATUS_OUTAGES, row_json);
+    json_t *rows = ins_machine_rows(m, TD_STATUS_OUTAGES, row_json);
     json_t *outages = ins_outages_of(rows, instance, unix_ns, ins_unix_ns());
     json_decref(rows);
     return outages;

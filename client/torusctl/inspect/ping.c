@@ -41,7 +41,7 @@ static int probe(torus_context *c, struct probes *p, double timeout_s, struct td
         if (error != TORUS_OK)
             return error;
         do {
-            error = tl_next(c, until, reply, NULL);
+            error = tl_next(c, until, reply);
             if (error != TORUS_OK)
                 return error;      /* PENDING: the time is over */
         } while (reply->id != id); /* the answer to an earlier question, which is late */

@@ -3,31 +3,15 @@
 #include <stdio.h>
 
 #include "base/text.h"
-#include "libtorus/deadline.h"
 #include "libtorus/status.h"
 #include "torusctl/torusctl.h"
-
-enum { MINOR_RELOAD = 12 /* of the local protocol */, PATIENCE_S = 30 };
 
 /* ask returns the exit code. */
 static int ask(torus_context *c)
 {
     static struct td_reply reply;
     char text[2 * TD_TEXT_MAX];
-    unsigned minor = 0;
-    int error = tl_minor(c, tl_now_ns() + PATIENCE_S * INT64_C(1000000000), &minor);
-    if (error == TORUS_PENDING) {
-        fprintf(stderr, "torusctl reload: the daemon has not answered for %d s\n", PATIENCE_S);
-        return EXIT_FAILED;
-    }
-    if (error == TORUS_OK && minor < MINOR_RELOAD) {
-        fputs("torusctl reload: the daemon is of an older release: send it SIGHUP, and read its "
-              "log\n",
-              stderr);
-        return EXIT_FAILED;
-    }
-    if (error == TORUS_OK)
-        error = tl_reload(c, &reply);
+    int error = tl_reload(c, &reply);
     if (error == TORUS_OK)
         printf("node %u: %s\n", torus_node(c), td_text_show(reply.text, text, sizeof text));
     else

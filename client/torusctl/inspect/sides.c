@@ -74,7 +74,7 @@ json_t *ins_sides_of(const json_t *rows, json_int_t instance)
 
 json_t *ins_sides(struct ins_machine *m, json_int_t instance)
 {
-    json_t *rows = ins_machine_later_rows(m, TD_STATUS_SIDES, row_json);
+    json_t *rows = ins_machine_rows(m, TD_STATUS_SIDES, row_json);
     json_t *sides = ins_sides_of(rows, instance);
     json_decref(rows);
     return sides;
