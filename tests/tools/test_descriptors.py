@@ -15,7 +15,7 @@ import unittest
 
 CTL, TORUSD, STRAGGLE = (os.path.abspath(sys.argv.pop(1)) for _ in range(3))
 DEADLINE_S, NODES, LIMIT, ROUNDS = 60, 8, 200, 3
-HELLO, WELCOME = b"Toru" + struct.pack("<BBH", 3, 0, 1), struct.pack("<H", 0x102)
+HELLO, WELCOME = b"Toru" + struct.pack("<BBH", 4, 0, 1), struct.pack("<H", 0x102)
 
 
 class Descriptors(unittest.TestCase):
@@ -107,7 +107,7 @@ class Descriptors(unittest.TestCase):
             connection, _ = listener.accept()
             select.select([connection], [], [])  # its HELLO is there, and is not read
             ctl.send_signal(signal.SIGSTOP)
-            connection.send(b"Toru" + struct.pack("<BBH", 3, 0, 0x101) + b"\x10\x15\x1a" + bytes([len(text)]) + text)
+            connection.send(b"Toru" + struct.pack("<BBH", 4, 0, 0x101) + b"\x10\x15\x1a" + bytes([len(text)]) + text)
             connection.close()
             ctl.send_signal(signal.SIGCONT)
             said = ctl.communicate(timeout=DEADLINE_S)[1]
