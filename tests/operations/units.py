@@ -95,7 +95,7 @@ def configure(booted, text):
 
 
 def a_unit_that_fails_again_and_again_is_refused_until_it_is_reset(booted):
-    """What docs/operations.md says of such a unit."""
+    """What docs/service.md says of such a unit."""
     configure(booted, "[node]\nsocket = /proc/nothing/socket\n")
     booted.systemctl("start", UNIT, check=False)
     booted.wait_journal(UNIT, "cannot listen on /proc/nothing/socket: ")
