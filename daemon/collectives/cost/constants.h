@@ -21,7 +21,7 @@
     /* a message of a barrier, in bytes of a link: as long as a packet of torus-sim */ \
     each(CONTROL_BYTES, 1 << 10) \
     /* alltoall_model.c: efficiency on the direct fabric, where some nodes meet at one receiver; measured \
-     * between four hosts, 64 KiB to 16 MiB a pair (docs/performance.md) */ \
+     * between four hosts, 64 KiB to 16 MiB a pair (docs/results.md) */ \
     each(RANDOM_DIRECT, 870)
 /* clang-format on */
 
