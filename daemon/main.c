@@ -29,8 +29,8 @@ static const char help[] =
     "over a torus of such daemons.\n"
     "\n"
     "  --config FILE    read FILE and FILE.d/*.conf (default %s)\n"
-    "  --user           serve this user, on this host alone, without a file: the socket and the state\n"
-    "                   are in the user's folders, where libtorus looks first\n"
+    "  --user           serve this user, on this host alone, without a file: the socket\n"
+    "                   and the state are in the user's folders, where libtorus looks first\n"
     "  --check-config   check the configuration, print the first error and all files that cannot\n"
     "                   be read, and exit; root checks that of the service as its user\n"
     "  --show-config    print all settings: name, value, unit, and set or default, and exit\n";
@@ -134,17 +134,15 @@ struct command {
     int watch_fd;
 };
 
-/* parse reads the command line. It returns the exit status if there is nothing else to do, or -1. */
+/* parse reads the command line. It returns the exit status if there is nothing else to do, or -1.
+ */
 static int parse(struct command *c, int argc, char **argv)
 {
-    static const struct option options[] = {{"config", required_argument, NULL, 'c'},
-                                            {"user", no_argument, NULL, 'u'},
-                                            {"check-config", no_argument, NULL, 'k'},
-                                            {"show-config", no_argument, NULL, 's'},
-                                            {"watch-fd", required_argument, NULL, 'w'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {"version", no_argument, NULL, 'v'},
-                                            {NULL, 0, NULL, 0}};
+    static const struct option options[] = {
+        {"config", required_argument, NULL, 'c'},   {"user", no_argument, NULL, 'u'},
+        {"check-config", no_argument, NULL, 'k'},   {"show-config", no_argument, NULL, 's'},
+        {"watch-fd", required_argument, NULL, 'w'}, {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, 'v'},        {NULL, 0, NULL, 0}};
     int option = 0;
     while ((option = getopt_long(argc, argv, "c:h", options, NULL)) != -1) {
         switch (option) {

@@ -193,8 +193,8 @@ static void print_case(const struct swarm_case *c, uint32_t without)
     char text[200];
     printf("  shape %s, %s fabric, express %u, packets of %u, carries %u, %u credits, "
            "%u ranks, %u steps, %u groups, latency %llu ns\n",
-           c->shape, c->routed ? "routed" : "direct", c->express_permille,
-           c->packet_bytes, c->carry_bytes, c->credits, c->ranks, c->steps, c->groups,
+           c->shape, c->routed ? "routed" : "direct", c->express_permille, c->packet_bytes,
+           c->carry_bytes, c->credits, c->ranks, c->steps, c->groups,
            (unsigned long long)c->latency_ns);
     for (uint32_t i = 0; i < c->faults; i++)
         if (!(without >> i & 1)) {

@@ -13,14 +13,13 @@
 
 /* in the order of the help */
 static const struct ctl_command *const commands[] = {
-    &ctl_command_status, &ctl_command_ops,     &ctl_command_stragglers, &ctl_command_why,
-    &ctl_command_jobs,   &ctl_command_groups,  &ctl_command_cancel,     &ctl_command_trace,
-    &ctl_command_doctor, &ctl_command_ping,    &ctl_command_topology,   &ctl_command_links,
-    &ctl_command_config, &ctl_command_reload,  &ctl_command_run,        &ctl_command_emulate,
-    &ctl_command_queues,
-    &ctl_command_plans,  &ctl_command_explain, &ctl_command_fft,        &ctl_command_redist,
-    &ctl_command_bench,  &ctl_command_compare, &ctl_command_filter,     &ctl_command_picture,
-    &ctl_command_keygen,
+    &ctl_command_status,  &ctl_command_ops,    &ctl_command_stragglers, &ctl_command_why,
+    &ctl_command_jobs,    &ctl_command_groups, &ctl_command_cancel,     &ctl_command_trace,
+    &ctl_command_doctor,  &ctl_command_ping,   &ctl_command_topology,   &ctl_command_links,
+    &ctl_command_config,  &ctl_command_reload, &ctl_command_run,        &ctl_command_emulate,
+    &ctl_command_queues,  &ctl_command_plans,  &ctl_command_explain,    &ctl_command_fft,
+    &ctl_command_redist,  &ctl_command_bench,  &ctl_command_compare,    &ctl_command_filter,
+    &ctl_command_picture, &ctl_command_keygen,
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 

@@ -45,7 +45,7 @@ struct td_loop {
     struct td_core *core;
     struct td_actions *actions;
     const struct td_loop_upcalls *upcalls;
-    void *driver;                 /* the upcalls' first argument */
+    void *driver; /* the upcalls' first argument */
     uint64_t incarnation;
 
     struct td_descriptors descriptors;

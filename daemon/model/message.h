@@ -105,14 +105,14 @@ struct td_message_join {
     uint64_t token; /* names the join at its node */
     uint64_t uid;   /* user of the process */
     uint64_t pid;
-    int64_t timeout_ns; /* until all ranks have joined */
-    const char *name;   /* of the job */
-    uint32_t size;      /* ranks of the job */
-    uint32_t rank;      /* that the process asks for; UINT32_MAX: any */
-    bool is_reminder;   /* the join was sent before, over a link that did not fail since */
-    uint64_t epoch;     /* the latest that the node knows; 0: none */
-    uint64_t granted;   /* the instance that the join was granted to last; 0: none */
-    uint32_t granter;   /* the node that kept the list of jobs then */
+    int64_t timeout_ns;    /* until all ranks have joined */
+    const char *name;      /* of the job */
+    uint32_t size;         /* ranks of the job */
+    uint32_t rank;         /* that the process asks for; UINT32_MAX: any */
+    bool is_reminder;      /* the join was sent before, over a link that did not fail since */
+    uint64_t epoch;        /* the latest that the node knows; 0: none */
+    uint64_t granted;      /* the instance that the join was granted to last; 0: none */
+    uint32_t granter;      /* the node that kept the list of jobs then */
     struct td_terms terms; /* of the node */
     td_err refused;        /* not TD_OK: the node does not admit the rank, and all ranks of the job
                             * are to hear why. Older registries ignore it, and get no grant */

@@ -112,8 +112,8 @@ static bool is_open(const struct td_meeting *m, uint64_t state)
     return key_in(state) == key_of(m->number) && phase_in(state) == OPEN;
 }
 
-/* is_in_round returns true if the state is that of this call in one of its rounds. Ranks whose calls
- * agree have the same rounds: another state is of a process that writes what it likes. */
+/* is_in_round returns true if the state is that of this call in one of its rounds. Ranks whose
+ * calls agree have the same rounds: another state is of a process that writes what it likes. */
 static bool is_in_round(const struct td_meeting *m, uint64_t state)
 {
     return key_in(state) == key_of(m->number) && phase_in(state) == ROUND &&

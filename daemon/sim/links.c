@@ -85,9 +85,9 @@ void links_come_up(struct td_sim *sim, const struct event *e)
     }
     trace_line(sim, e->node, '>', "link to %u is up", e->from);
     cores_feed(sim, e->node,
-               &(struct td_event){.kind = TD_EVENT_LINK_UP,
-                                  .u.link = {.node = e->from,
-                                             .incarnation = sim->node[e->from].incarnation}});
+               &(struct td_event){
+                   .kind = TD_EVENT_LINK_UP,
+                   .u.link = {.node = e->from, .incarnation = sim->node[e->from].incarnation}});
 }
 
 void links_go_down(struct td_sim *sim, struct event *e)

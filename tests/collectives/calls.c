@@ -277,8 +277,8 @@ const char *calls_print(const struct drawn_call *c, char *text, size_t size)
              "packet %u relay %llu%s%s",
              call, c->call.mode, shape, t->fabric == TD_FABRIC_ROUTED ? "routed" : "direct",
              c->group.size, c->group.slots, t->alltoall, t->prefix, t->rooted_tree, t->rings,
-             t->packet_bytes, (unsigned long long)t->relay_bytes,
-             c->in.survey ? ", surveyed" : "", c->in.tree ? "" : ", no tree");
+             t->packet_bytes, (unsigned long long)t->relay_bytes, c->in.survey ? ", surveyed" : "",
+             c->in.tree ? "" : ", no tree");
     return text;
 }
 

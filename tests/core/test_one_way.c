@@ -19,9 +19,8 @@ static const uint64_t SECOND = 1000000000;
 
 static void up(uint64_t incarnation)
 {
-    node_step(
-        &(struct td_event){.kind = TD_EVENT_LINK_UP,
-                           .u.link = {.node = FAR, .incarnation = incarnation}});
+    node_step(&(struct td_event){.kind = TD_EVENT_LINK_UP,
+                                 .u.link = {.node = FAR, .incarnation = incarnation}});
 }
 
 static void down(const char *text, bool refused, bool rejected)
@@ -217,8 +216,8 @@ static void a_link_that_was_up_before_is_not_awaited_for_the_first_time(void **s
     (void)state;
     td_err error = TD_OK;
     node_begin("2", HERE, NULL);
-    assert_non_null(strstr(td_look_why_not(node.core, FAR, &error),
-                           " is not up yet: not connected yet"));
+    assert_non_null(
+        strstr(td_look_why_not(node.core, FAR, &error), " is not up yet: not connected yet"));
     node_end();
     begin(true);
     down("the cable is out", false, false);

@@ -14,10 +14,10 @@
 #include "core/operation/operation_state.h"
 
 static const struct td_machine *const machines[] = {
-    &td_operation_machine, &td_arrival_machine, &td_communicator_machine,
-    &td_seat_machine,      &td_join_machine,        &td_job_machine,   &td_succession_machine,
-    &td_shrink_machine,    &td_shrink_call_machine, &td_epoch_machine, &td_link_machine,
-    &td_session_machine,   &td_neighbour_machine,
+    &td_operation_machine,   &td_arrival_machine, &td_communicator_machine, &td_seat_machine,
+    &td_join_machine,        &td_job_machine,     &td_succession_machine,   &td_shrink_machine,
+    &td_shrink_call_machine, &td_epoch_machine,   &td_link_machine,         &td_session_machine,
+    &td_neighbour_machine,
 };
 
 static void print_labels(const char *what, const struct td_label *label, uint32_t count)

@@ -244,8 +244,7 @@ static void expect_refusal(void *s, const char *words)
     if (!strstr(a.text, words))
         fail_msg("%s: not %s", a.text, words);
     assert_string_equal(a.shape, "");
-    assert_true(a.terms.count == 0 && a.incarnation == 0 && a.node == 0 &&
-                !a.has_random);
+    assert_true(a.terms.count == 0 && a.incarnation == 0 && a.node == 0 && !a.has_random);
     zmq_msg_close(&m);
 }
 

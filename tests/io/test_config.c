@@ -229,10 +229,9 @@ static const char *const of_link[] = {
     "fifo_slots = 5",        "queues = 5",         "queue_slots = 5",    "patience = 5",
     "straight = 5",          "arbitration = none", "packet = 4 KiB",     "heartbeat = 2 s",
     "progress_timeout = 9 s"};
-static const char *const of_group[] = {"alltoall = phased", "burst = 5",
-                                       "order = number",    "parts = 1",           "gap = no",
-                                       "barriers = phase",  "barrier_scope = all", "relay = 1 MiB",
-                                       "packet = 4 KiB",    "credits = 5"};
+static const char *const of_group[] = {
+    "alltoall = phased", "burst = 5",           "order = number", "parts = 1",      "gap = no",
+    "barriers = phase",  "barrier_scope = all", "relay = 1 MiB",  "packet = 4 KiB", "credits = 5"};
 
 static const char *section_of(const char *key)
 {

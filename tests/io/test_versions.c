@@ -130,8 +130,7 @@ static void refused(const struct td_handshake *request, const char *words)
     assert_false(a.accepted);
     assert_string_equal(a.text, words);
     assert_string_equal(a.shape, "");
-    assert_true(a.terms.count == 0 && a.incarnation == 0 && a.node == 0 &&
-                !a.has_random);
+    assert_true(a.terms.count == 0 && a.incarnation == 0 && a.node == 0 && !a.has_random);
 }
 
 static void neighbouring_minor_versions_speak_and_refused_ones_learn_nothing(void **state)

@@ -27,8 +27,8 @@ struct emulation {
     /* options */
     struct td_topology topology;
     uint32_t ranks, ranks_per_node;
-    uint32_t size;      /* ranks of the whole job */
-    const char *socket; /* of torusctl run; NULL: where the library looks */
+    uint32_t size;         /* ranks of the whole job */
+    const char *socket;    /* of torusctl run; NULL: where the library looks */
     uint32_t metrics_port; /* of node 0; 0: none */
     bool tcp, verbose, keep_going;
     bool prefixed;                      /* all ranks print, each line after the rank's number */

@@ -113,15 +113,16 @@ const struct ctl_command ctl_command_run = {
     .options =
         "  -n K, --ranks K  number of processes here (default 1)\n"
         "  --job NAME       the job (default: a name of its own)\n"
-        "  --size N         ranks of the whole job (default K); the other N - K start on other hosts,\n"
-        "                   with the same NAME and N\n"
+        "  --size N         ranks of the whole job (default K); the others start\n"
+        "                   on other hosts, with the same NAME and N\n"
         "  --socket PATH    the daemon's socket\n"
         "  --prefix         print what all processes print, also if COMMAND has --json\n"
         "\n"
-        "Each process has TORUS_JOB and TORUS_SIZE in its environment, and TORUS_RANK if all ranks\n"
-        "are here; otherwise the daemons number them. Lines begin with the number of the process\n"
-        "here. If COMMAND has --json, only the first one prints to stdout, without numbers.\n"
-        "Signals go to all processes. The exit code is the first nonzero one of a process. If one\n"
-        "ends before the job has formed, and all ranks are here, the joins of the others end.\n",
+        "Each process has TORUS_JOB and TORUS_SIZE in its environment, and TORUS_RANK if\n"
+        "all ranks are here; otherwise the daemons number them. Lines begin with the number\n"
+        "of the process here. If COMMAND has --json, only the first one prints to stdout,\n"
+        "without numbers. Signals go to all processes. The exit code is the first nonzero\n"
+        "one of a process. If one ends before the job has formed, and all ranks are here,\n"
+        "the joins of the others end.\n",
     .run = run_run,
 };

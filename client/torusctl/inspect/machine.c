@@ -11,9 +11,9 @@
 #include "libtorus/status.h"
 
 enum {
-    ASKED_MAX = 64,          /* questions under way */
-    AGAIN_NS = 5000000,      /* a node that is not ready is asked again after this time */
-    PAGES_MAX = 4096,        /* of one section of a node */
+    ASKED_MAX = 64,     /* questions under way */
+    AGAIN_NS = 5000000, /* a node that is not ready is asked again after this time */
+    PAGES_MAX = 4096,   /* of one section of a node */
 };
 
 /* struct question: what one node is asked. */

@@ -704,13 +704,11 @@ static bool send_members(struct td_core *core, struct td_communicator *c)
     while (c->rank_node && count) {
         if (!td_core_room(core))
             return false;
-        struct td_message m = {.kind = TD_MESSAGE_MEMBERS,
-                               .instance = c->instance,
-                               .group = c->index,
-                               .u.members = {.uid = c->uid,
-                                             .name = c->name,
-                                             .size = size,
-                                             .epoch = c->epoch}};
+        struct td_message m = {
+            .kind = TD_MESSAGE_MEMBERS,
+            .instance = c->instance,
+            .group = c->index,
+            .u.members = {.uid = c->uid, .name = c->name, .size = size, .epoch = c->epoch}};
         c->members_sent =
             td_members_fill(core, c->rank_node, c->rank_token, c->members_sent, &m.u.members);
         for (uint32_t i = 0; i < count; i++)

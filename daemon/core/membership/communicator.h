@@ -125,8 +125,8 @@ struct td_communicator {
     bool has_segment;        /* local ranks may have a segment, which is not closed */
     uint64_t first_sequence; /* of the oldest operation that may be on record */
     struct td_operation *operation[TD_GROUP_OPERATIONS_MAX];
-    uint32_t recorded;                              /* how many of them are not NULL */
-    bool retired[TD_GROUP_OPERATIONS_MAX];          /* operations of the window that are over */
+    uint32_t recorded;                     /* how many of them are not NULL */
+    bool retired[TD_GROUP_OPERATIONS_MAX]; /* operations of the window that are over */
     /* the errors (as positive numbers) of operations that ended while this node had no memory for a
      * record of them. Ranks that call them later get the errors */
     uint8_t ended_unrecorded[TD_GROUP_OPERATIONS_MAX];

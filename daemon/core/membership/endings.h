@@ -19,7 +19,7 @@ struct td_ending {
     uint64_t instance; /* of the group; 0: none */
     uint64_t sequence; /* of the operation, or TD_ENDING_OF_CREATION */
     td_err error;
-    bool appealed;     /* a child appeals for this error: the root has not decided yet */
+    bool appealed; /* a child appeals for this error: the root has not decided yet */
     char text[TD_TEXT_MAX];
 };
 

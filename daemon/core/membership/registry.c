@@ -171,12 +171,11 @@ static bool advance(struct td_core *core, struct td_task *task)
     while (job->state == TD_JOB_ANNOUNCING) {
         if (!td_core_room(core))
             return false;
-        struct td_message m = {.kind = TD_MESSAGE_MEMBERS,
-                               .instance = job->instance,
-                               .u.members = {.uid = job->uid,
-                                             .name = job->name,
-                                             .size = job->size,
-                                             .epoch = job->epoch}};
+        struct td_message m = {
+            .kind = TD_MESSAGE_MEMBERS,
+            .instance = job->instance,
+            .u.members = {
+                .uid = job->uid, .name = job->name, .size = job->size, .epoch = job->epoch}};
         job->members_sent =
             td_members_fill(core, job->rank_node, job->rank_token, job->members_sent, &m.u.members);
         if (m.u.members.is_last_piece) {

@@ -47,7 +47,7 @@ struct td_job {
     uint32_t *rank_node;
     uint64_t *rank_token;
     uint32_t members_sent, first_node;
-    uint64_t epoch;                           /* the latest that its nodes knew */
+    uint64_t epoch;    /* the latest that its nodes knew */
     uint64_t namesake; /* 1 + the uid of another user that forms a job of this name; 0: none */
     uint32_t lost;     /* a node that was lost since the job formed, perhaps with the membership;
                         * UINT32_MAX: none */

@@ -364,8 +364,7 @@ void td_subgroup_unknown(struct td_core *core, uint32_t from, const struct td_me
         return;
     }
     /* A rank that is lost to a group ends no creation of the group: the sender repeats a loss. */
-    bool announces =
-        asks || m->kind == TD_MESSAGE_ARRIVE || m->kind == TD_MESSAGE_RANK_GONE;
+    bool announces = asks || m->kind == TD_MESSAGE_ARRIVE || m->kind == TD_MESSAGE_RANK_GONE;
     bool waits = m->kind == TD_MESSAGE_REPORT || (m->kind == TD_MESSAGE_WAITING && (ended || left));
     if (!announces && !waits && !late)
         return; /* a job that is unknown here is over: its ranks here have gone */

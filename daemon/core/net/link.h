@@ -46,7 +46,7 @@ struct td_lane {
     uint32_t first_held, last_held; /* packets that are not settled, in order */
     uint32_t held;                  /* how many */
     uint32_t resumes;               /* sessions that resumed, for people */
-    uint64_t freed, freed_there; /* direct: cumulative freed counts, here and at the far end */
+    uint64_t freed, freed_there;    /* direct: cumulative freed counts, here and at the far end */
     uint64_t received_told, freed_told; /* direct: the counts as last sent */
     struct td_shares queue;             /* direct: messages that wait for credits, by job */
     uint64_t question; /* that the far end must answer before the session opens; 0: none */

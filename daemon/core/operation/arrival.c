@@ -646,8 +646,8 @@ void td_arrival_failed(struct td_core *core, struct td_operation *o)
     if (!c->waits || !o->witnesses || !bits)
         return;
     td_gate_arrived(o, bits);
-    bool lost = c->state == TD_COMMUNICATOR_LOST_RANK && c->lost < c->group.size &&
-                !td_bit(bits, c->lost);
+    bool lost =
+        c->state == TD_COMMUNICATOR_LOST_RANK && c->lost < c->group.size && !td_bit(bits, c->lost);
     uint32_t absent = 0;
     for (uint32_t r = 0; r < c->group.size; r++)
         absent += !td_bit(bits, r);

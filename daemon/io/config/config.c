@@ -51,8 +51,8 @@ static td_err load(struct td_config *config, const struct td_config *running,
                                    .refusals = refusals,
                                    .key = TD_CONFIG_KEYS_MAX};
     bool has_file = !config->user || td_config_user_has_file(config->user);
-    bool good = (!has_file || td_config_read(r, config->file)) &&
-                td_config_read_drop_ins(r, config->file);
+    bool good =
+        (!has_file || td_config_read(r, config->file)) && td_config_read_drop_ins(r, config->file);
     if (!config->express) /* by ZeroMQ longer messages take more time than packets do */
         config->settings.carry_bytes = 4096;
     if (good) {

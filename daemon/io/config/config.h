@@ -13,11 +13,11 @@
 enum td_streams { TD_STREAMS_ENCRYPT, TD_STREAMS_AUTHENTICATE };
 
 struct td_config {
-    const char *file, *host; /* borrowed: what td_config_load read, and for which host */
+    const char *file, *host;           /* borrowed: what td_config_load read, and for which host */
     const struct td_config_user *user; /* borrowed; NULL: it is no daemon of a user alone */
-    char drop_ins[512];      /* names of the files in FILE.d that it read, each after a space */
-    char strays[512];        /* the same of other files there, which it did not read: their names do
-                              * not end with .conf */
+    char drop_ins[512]; /* names of the files in FILE.d that it read, each after a space */
+    char strays[512];   /* the same of other files there, which it did not read: their names do
+                         * not end with .conf */
     struct td_topology topology;
     uint32_t node;
     char *endpoints[TD_NODES_MAX]; /* [topology.nodes] control endpoint of each node */

@@ -8,8 +8,8 @@
 
 /* td_config_host returns true if this machine has the directory of the socket, the address to
  * listen on and the congestion control; else *text (of text_bytes) is a sentence. systemd makes
- * /run/torusd when it starts the service, and the daemon of a user its own, so these directories may
- * be missing. */
+ * /run/torusd when it starts the service, and the daemon of a user its own, so these directories
+ * may be missing. */
 bool td_config_host(const struct td_config *config, char *text, size_t text_bytes);
 /* td_config_congestion returns true if the kernel lets this process use the congestion control of
  * the configuration; else *text is a sentence. A daemon runs without it. */

@@ -120,9 +120,9 @@ static void link_up(struct td_peer *p)
                           "link to node %u is established", p->node);
     p->told_down = p->told_refused = p->told_own = p->told_name = p->goodbye = false;
     p->incarnation_before = p->incarnation;
-    td_loop_feed(p->peers->loop, &(struct td_event){.kind = TD_EVENT_LINK_UP,
-                                                    .u.link = {.node = p->node,
-                                                               .incarnation = p->incarnation}});
+    td_loop_feed(p->peers->loop,
+                 &(struct td_event){.kind = TD_EVENT_LINK_UP,
+                                    .u.link = {.node = p->node, .incarnation = p->incarnation}});
 }
 
 bool td_peer_accepted(struct td_peer *p, const uint8_t *body, size_t size)
