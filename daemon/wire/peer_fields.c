@@ -46,12 +46,6 @@ bool td_wire_get_terms(const uint64_t *values, size_t count, struct td_term_list
     return true;
 }
 
-bool td_wire_get_name(const char *from, const char **name)
-{
-    *name = from;
-    return strlen(from) < TD_NAME_MAX;
-}
-
 bool td_wire_get_ending(int32_t number, const char *from, td_err *error, const char **text)
 {
     *text = from;
@@ -59,11 +53,6 @@ bool td_wire_get_ending(int32_t number, const char *from, td_err *error, const c
         return false;
     *error = (td_err)number;
     return true;
-}
-
-bool td_wire_get_error(int32_t number, const char *from, td_err *error, const char **text)
-{
-    return number != TD_OK && td_wire_get_ending(number, from, error, text);
 }
 
 Torus__Peer__Witness *td_wire_put_witness(const struct td_witness *w, Torus__Peer__Witness *m)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* peer_fields: the fields that tree messages of several kinds have. A function td_wire_get_FIELD
+/* peer_fields: types of fields that are more than a number or a string. A function td_wire_get_TYPE
  * returns false if the field is beyond a limit. */
 #ifndef TD_WIRE_PEER_FIELDS_H
 #define TD_WIRE_PEER_FIELDS_H
@@ -17,11 +17,8 @@ bool td_wire_get_payload(const ProtobufCBinaryData *bytes, size_t limit,
 /* td_wire_put_terms sets *values and returns their number; it copies nothing. */
 size_t td_wire_put_terms(const struct td_term_list *list, uint64_t **values);
 bool td_wire_get_terms(const uint64_t *values, size_t count, struct td_term_list *list);
-bool td_wire_get_name(const char *from, const char **name);
-/* td_wire_get_ending reads an error, or TD_OK, and its sentence; td_wire_get_error refuses TD_OK.
- */
+/* td_wire_get_ending reads an error, or TD_OK, and its sentence. */
 bool td_wire_get_ending(int32_t number, const char *from, td_err *error, const char **text);
-bool td_wire_get_error(int32_t number, const char *from, td_err *error, const char **text);
 Torus__Peer__Witness *td_wire_put_witness(const struct td_witness *w, Torus__Peer__Witness *m);
 bool td_wire_get_witness(const Torus__Peer__Witness *m, struct td_witness *w);
 Torus__Peer__Survey *td_wire_put_survey(const struct td_survey *s, Torus__Peer__Survey *m);

@@ -114,7 +114,7 @@ static struct td_term_list some_terms(struct decide *d)
     return (struct td_term_list){count, term};
 }
 
-static void fill(struct scene *s, struct td_message *m, const struct field *f)
+static void fill(struct scene *s, struct td_message *m, const struct td_wire_field *f)
 {
     static uint8_t payload[TD_LONG_RIDE_BYTES_MAX];
     static struct td_member_run run[RUNS_MAX];
@@ -122,48 +122,48 @@ static void fill(struct scene *s, struct td_message *m, const struct field *f)
     void *at = (char *)m + f->offset;
     uint32_t bytes = 0;
     switch (f->type) {
-    case FIELD_U32:
+    case TD_WIRE_U32:
         *(uint32_t *)at = (uint32_t)decide_number(d);
         return;
-    case FIELD_U64:
+    case TD_WIRE_U64:
         *(uint64_t *)at = decide_number(d);
         return;
-    case FIELD_I64:
+    case TD_WIRE_I64:
         *(int64_t *)at = (int64_t)decide_number(d);
         return;
-    case FIELD_BOOL:
+    case TD_WIRE_BOOL:
         *(bool *)at = decide_below(d, 2);
         return;
-    case FIELD_STRING:
+    case TD_WIRE_STRING:
         *(const char **)at = some_text(d, f->limit);
         return;
-    case FIELD_FAILURE:
-    case FIELD_ENDING:
-        *(td_err *)at = some_error(d, f->type == FIELD_ENDING);
+    case TD_WIRE_FAILURE:
+    case TD_WIRE_ENDING:
+        *(td_err *)at = some_error(d, f->type == TD_WIRE_ENDING);
         return;
-    case FIELD_BITMAP:
+    case TD_WIRE_BITMAP:
         *(struct td_bitmap *)at = some_bitmap(d, f->limit);
         return;
-    case FIELD_PAYLOAD:
+    case TD_WIRE_PAYLOAD:
         bytes = decide_below(d, 4) ? 8 * decide_below(d, 9) : decide_below(d, (uint32_t)f->limit);
         *(struct td_message_payload *)at = (struct td_message_payload){payload, bytes};
         return;
-    case FIELD_WITNESS:
+    case TD_WIRE_WITNESS:
         ((struct td_witness *)at)->rank = (uint32_t)decide_number(d);
         if (decide_below(d, 2))
             ((struct td_witness *)at)->call = some_call(d);
         return;
-    case FIELD_SURVEY:
+    case TD_WIRE_SURVEY:
         memset(at, (int)decide_below(d, 256), f->bytes);
         return;
-    case FIELD_OUTCOME:
+    case TD_WIRE_OUTCOME:
         *(struct td_outcome *)at =
             (struct td_outcome){some_error(d, true), some_text(d, 8), some_bitmap(d, 64)};
         return;
-    case FIELD_TERMS:
+    case TD_WIRE_TERMS:
         *(struct td_term_list *)at = some_terms(d);
         return;
-    case FIELD_RUNS:
+    case TD_WIRE_RUNS:
         m->u.members.runs = decide_below(d, RUNS_MAX + 1);
         m->u.members.run = run;
         for (uint32_t i = 0; i < m->u.members.runs; i++)
@@ -186,7 +186,7 @@ static void address(struct scene *s, struct td_message *m)
     m->sequence = decide_below(d, 8) ? decide_below(d, 8) : decide_number(d);
 }
 
-static void fill_all(struct scene *s, struct td_message *m, const struct kind *kind)
+static void fill_all(struct scene *s, struct td_message *m, const struct td_wire_kind *kind)
 {
     memset(&m->u, 0, sizeof m->u);
     m->kind = kind->kind;
@@ -216,7 +216,7 @@ static bool tamper(void *me, uint32_t from, uint32_t to, struct td_message *m)
         s->envelope[s->envelopes++ % ENVELOPES] = *m;
     if (d->left == 0 || decide_below(d, 256) >= s->rate)
         return true;
-    const struct kind *kind = kind_of(m);
+    const struct td_wire_kind *kind = kind_of(m);
     s->impostor = s->impostor || speaks_for_others(s, m);
     switch (decide_below(d, 8)) {
     case 0:
@@ -233,7 +233,7 @@ static bool tamper(void *me, uint32_t from, uint32_t to, struct td_message *m)
         m->number = decide_number(d);
         return true;
     case 4:
-        fill_all(s, m, &kinds[decide_below(d, kinds_count)]);
+        fill_all(s, m, &td_wire_kinds[decide_below(d, td_wire_kinds_count)]);
         address(s, m);
         s->impostor = s->impostor || speaks_for_others(s, m);
         return true;
@@ -309,7 +309,7 @@ static void forge(struct scene *s)
     struct td_message m = s->last;
     if (!td_sim_connected(s->sim, s->hostile, to))
         return;
-    fill_all(s, &m, &kinds[decide_below(d, kinds_count)]);
+    fill_all(s, &m, &td_wire_kinds[decide_below(d, td_wire_kinds_count)]);
     address(s, &m);
     if (!decide_below(d, 4)) /* else with the number of the message before: a repetition */
         m.number = decide_below(d, 2) ? 0 : m.number + 1;
@@ -330,7 +330,7 @@ static void replay(struct scene *s)
     if (s->envelopes == 0 || !td_sim_connected(s->sim, s->hostile, to))
         return;
     struct td_message m = s->envelope[decide_below(d, s->envelopes) % ENVELOPES];
-    fill_all(s, &m, &kinds[decide_below(d, kinds_count)]);
+    fill_all(s, &m, &td_wire_kinds[decide_below(d, td_wire_kinds_count)]);
     s->impostor = s->impostor || speaks_for_others(s, &m);
     m.number += decide_below(d, 3);
     td_sim_forge(s->sim, s->hostile, to, &m);

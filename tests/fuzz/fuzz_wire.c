@@ -24,7 +24,7 @@ static size_t draw_form(unsigned form, struct decide *d, uint8_t *bytes, size_t 
     struct td_handshake handshake;
     struct td_packet packet;
     struct td_message message;
-    const struct kind *k = NULL;
+    const struct td_wire_kind *k = NULL;
     uint32_t kind = decide_below(d, 256);
     forms_seed(decide_bytes(d, 2));
     switch (form) {
@@ -35,7 +35,7 @@ static size_t draw_form(unsigned form, struct decide *d, uint8_t *bytes, size_t 
         reply = some_reply((enum td_reply_kind)(1 + kind % TD_REPLY_PEER_REGION));
         return td_wire_encode_reply(&reply, bytes, room);
     case 2:
-        k = &kinds[kind % kinds_count];
+        k = &td_wire_kinds[kind % td_wire_kinds_count];
         message = some_fields(k, (enum amount)decide_below(d, 4));
         if (k->fields && decide_below(d, 2)) /* one field as long as it may be, or longer */
             fill_field(&message, &k->field[decide_below(d, k->fields)], AMOUNT_MOST,

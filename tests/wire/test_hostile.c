@@ -31,7 +31,7 @@ static size_t some_form(unsigned form, uint8_t *to, size_t room)
 {
     struct td_request q = some_request((enum td_request_kind)(1 + below(TD_REQUEST_RELOAD)));
     struct td_reply r = some_reply((enum td_reply_kind)(1 + below(TD_REPLY_PEER_REGION)));
-    struct td_message m = some_fields(&kinds[below(kinds_count)], AMOUNT_LARGE);
+    struct td_message m = some_fields(&td_wire_kinds[below(td_wire_kinds_count)], AMOUNT_LARGE);
     struct td_handshake g = some_handshake();
     struct td_packet p = some_packet();
     switch (form) {

@@ -65,7 +65,7 @@ static void comes_back(const struct td_message *m)
 
 /* ---- the table ---- */
 
-static const ProtobufCMessageDescriptor *form_of(const struct kind *kind)
+static const ProtobufCMessageDescriptor *form_of(const struct td_wire_kind *kind)
 {
     const ProtobufCFieldDescriptor *f =
         protobuf_c_message_descriptor_get_field_by_name(&torus__peer__tree__descriptor, kind->name);
@@ -77,14 +77,14 @@ static const ProtobufCMessageDescriptor *form_of(const struct kind *kind)
 static void table_has_every_field_of_every_kind(void **unused)
 {
     (void)unused;
-    assert_int_equal(torus__peer__tree__descriptor.n_fields, ENVELOPE_FIELDS + kinds_count);
-    for (unsigned k = 0; k < kinds_count; k++) {
-        const struct kind *kind = &kinds[k];
+    assert_int_equal(torus__peer__tree__descriptor.n_fields, ENVELOPE_FIELDS + td_wire_kinds_count);
+    for (unsigned k = 0; k < td_wire_kinds_count; k++) {
+        const struct td_wire_kind *kind = &td_wire_kinds[k];
         const ProtobufCMessageDescriptor *form = form_of(kind);
         size_t end = offsetof(struct td_message, u);
         assert_int_equal(form->n_fields, kind->fields);
         for (unsigned i = 0; i < kind->fields; i++) {
-            const struct field *f = &kind->field[i];
+            const struct td_wire_field *f = &kind->field[i];
             assert_non_null(protobuf_c_message_descriptor_get_field_by_name(form, f->name));
             assert_int_equal(f->offset, (end + f->alignment - 1) / f->alignment * f->alignment);
             end = f->offset + f->bytes;
@@ -99,10 +99,10 @@ static void table_has_every_field_of_every_kind(void **unused)
 static void every_kind_comes_back_as_it_was(void **unused)
 {
     (void)unused;
-    for (unsigned k = 0; k < kinds_count; k++)
+    for (unsigned k = 0; k < td_wire_kinds_count; k++)
         for (int round = 0; round < ROUNDS; round++)
             for (enum amount amount = AMOUNT_NONE; amount <= AMOUNT_MOST; amount++) {
-                struct td_message m = some_fields(&kinds[k], amount);
+                struct td_message m = some_fields(&td_wire_kinds[k], amount);
                 comes_back(&m);
             }
 }
@@ -110,11 +110,11 @@ static void every_kind_comes_back_as_it_was(void **unused)
 static void every_field_comes_back_alone(void **unused)
 {
     (void)unused;
-    for (unsigned k = 0; k < kinds_count; k++)
-        for (unsigned i = 0; i < kinds[k].fields; i++)
+    for (unsigned k = 0; k < td_wire_kinds_count; k++)
+        for (unsigned i = 0; i < td_wire_kinds[k].fields; i++)
             for (enum amount amount = AMOUNT_SMALL; amount <= AMOUNT_MOST; amount++) {
-                struct td_message m = some_fields(&kinds[k], AMOUNT_NONE);
-                fill_field(&m, &kinds[k].field[i], amount, 0);
+                struct td_message m = some_fields(&td_wire_kinds[k], AMOUNT_NONE);
+                fill_field(&m, &td_wire_kinds[k].field[i], amount, 0);
                 comes_back(&m);
             }
 }
@@ -123,8 +123,8 @@ static void every_size_of_a_buffer_is_respected(void **unused)
 {
     (void)unused;
     static uint8_t small[TD_TREE_MESSAGE_MAX + 1];
-    for (unsigned k = 0; k < kinds_count; k++) {
-        struct td_message m = some_fields(&kinds[k], AMOUNT_SMALL);
+    for (unsigned k = 0; k < td_wire_kinds_count; k++) {
+        struct td_message m = some_fields(&td_wire_kinds[k], AMOUNT_SMALL);
         size_t size = encode(&m);
         for (size_t room = 0; room <= size; room++) {
             small[room] = 0xa5;
@@ -141,16 +141,16 @@ static void what_is_longer_than_its_limit_is_refused(void **unused)
     (void)unused;
     unsigned tried = 0;
     struct td_message back;
-    for (unsigned k = 0; k < kinds_count; k++)
-        for (unsigned i = 0; i < kinds[k].fields; i++) {
-            const struct field *f = &kinds[k].field[i];
-            struct td_message m = some_fields(&kinds[k], AMOUNT_NONE);
+    for (unsigned k = 0; k < td_wire_kinds_count; k++)
+        for (unsigned i = 0; i < td_wire_kinds[k].fields; i++) {
+            const struct td_wire_field *f = &td_wire_kinds[k].field[i];
+            struct td_message m = some_fields(&td_wire_kinds[k], AMOUNT_NONE);
             if (f->limit == 0)
                 continue;
             fill_field(&m, f, AMOUNT_MOST, 1);
             tried++;
             size_t size = td_wire_encode_message(&m, bytes, sizeof bytes);
-            if (f->type == FIELD_RUNS) {
+            if (f->type == TD_WIRE_RUNS) {
                 assert_int_equal(size, 0);
                 continue;
             }
@@ -165,10 +165,10 @@ static void errors_and_calls_out_of_range_are_refused(void **unused)
 {
     (void)unused;
     struct td_message back;
-    for (unsigned k = 0; k < kinds_count; k++)
-        for (unsigned i = 0; i < kinds[k].fields; i++) {
-            const struct field *f = &kinds[k].field[i];
-            struct td_message m = some_fields(&kinds[k], AMOUNT_NONE);
+    for (unsigned k = 0; k < td_wire_kinds_count; k++)
+        for (unsigned i = 0; i < td_wire_kinds[k].fields; i++) {
+            const struct td_wire_field *f = &td_wire_kinds[k].field[i];
+            struct td_message m = some_fields(&td_wire_kinds[k], AMOUNT_NONE);
             void *at = (char *)&m + f->offset;
             static const int wrong[] = {1, TD_ERR_PERMISSION - 1, INT32_MIN, INT32_MAX, TD_OK};
             static const struct td_call calls[] = {{.kind = 0},
@@ -176,13 +176,13 @@ static void errors_and_calls_out_of_range_are_refused(void **unused)
                                                    {.kind = 1, .type = TD_TYPE_MAX},
                                                    {.kind = 1, .op = TD_OP_END},
                                                    {.kind = 1, .mode = TD_REPRODUCIBLES}};
-            bool failure = f->type == FIELD_FAILURE;
+            bool failure = f->type == TD_WIRE_FAILURE;
             for (unsigned w = 0; w < 5; w++) {
-                if (failure || (w < 4 && f->type == FIELD_ENDING))
+                if (failure || (w < 4 && f->type == TD_WIRE_ENDING))
                     *(td_err *)at = (td_err)wrong[w];
-                else if (w < 4 && f->type == FIELD_OUTCOME)
+                else if (w < 4 && f->type == TD_WIRE_OUTCOME)
                     ((struct td_outcome *)at)->error = (td_err)wrong[w];
-                else if (f->type == FIELD_WITNESS)
+                else if (f->type == TD_WIRE_WITNESS)
                     ((struct td_witness *)at)->call = calls[w];
                 else
                     continue;
@@ -240,8 +240,8 @@ static void message_without_a_known_kind_is_refused(void **unused)
     assert_non_null(strstr(why, "unknown kind"));
     for (uint64_t field = ENVELOPE_FIELDS + 1; field < 2000; field++) {
         bool known = false; /* numbers may have gaps */
-        for (unsigned k = 0; k < kinds_count; k++)
-            known = known || field == FIELD_OF_KIND + (uint64_t)kinds[k].kind;
+        for (unsigned k = 0; k < td_wire_kinds_count; k++)
+            known = known || field == FIELD_OF_KIND + (uint64_t)td_wire_kinds[k].kind;
         if (known)
             continue;
         assert_false(decode(bytes, put_body(bytes, field, LENGTH_DELIMITED, 0), &back));
@@ -254,8 +254,8 @@ static void body_of_another_wire_type_or_length_is_refused(void **unused)
     (void)unused;
     static const uint64_t lengths[] = {1, 4096, INT32_MAX, UINT32_MAX, INT64_MAX, UINT64_MAX};
     struct td_message back;
-    for (unsigned k = 0; k < kinds_count; k++) {
-        uint64_t field = FIELD_OF_KIND + (uint64_t)kinds[k].kind;
+    for (unsigned k = 0; k < td_wire_kinds_count; k++) {
+        uint64_t field = FIELD_OF_KIND + (uint64_t)td_wire_kinds[k].kind;
         for (unsigned type = 0; type < 8; type++)
             if (type != LENGTH_DELIMITED)
                 assert_false(decode(bytes, put_body(bytes, field, type, 0), &back));
@@ -269,14 +269,14 @@ static void body_of_another_wire_type_or_length_is_refused(void **unused)
 static void second_of_two_bodies_counts(void **unused)
 {
     (void)unused;
-    for (unsigned first = 0; first < kinds_count; first++)
-        for (unsigned second = 0; second < kinds_count; second++) {
+    for (unsigned first = 0; first < td_wire_kinds_count; first++)
+        for (unsigned second = 0; second < td_wire_kinds_count; second++) {
             static uint8_t two[2 * TD_TREE_MESSAGE_MAX];
-            struct td_message back, a = some_fields(&kinds[first], AMOUNT_SMALL);
+            struct td_message back, a = some_fields(&td_wire_kinds[first], AMOUNT_SMALL);
             a.relay = (struct td_relay){0}; /* otherwise it remains if the second has none */
             size_t size = encode(&a);
             memcpy(two, bytes, size);
-            struct td_message b = some_fields(&kinds[second], AMOUNT_SMALL);
+            struct td_message b = some_fields(&td_wire_kinds[second], AMOUNT_SMALL);
             b.session = b.counts_session = b.group = 1; /* otherwise those of the first remain */
             b.number = b.received = b.instance = b.sequence = 1;
             size_t more = encode(&b);
@@ -296,9 +296,9 @@ static void every_truncation_is_read_or_refused(void **unused)
     (void)unused;
     static uint8_t good[TD_TREE_MESSAGE_MAX];
     struct td_message back;
-    for (unsigned k = 0; k < kinds_count; k++)
+    for (unsigned k = 0; k < td_wire_kinds_count; k++)
         for (enum amount amount = AMOUNT_NONE; amount <= AMOUNT_MOST; amount++) {
-            struct td_message m = some_fields(&kinds[k], amount);
+            struct td_message m = some_fields(&td_wire_kinds[k], amount);
             size_t size = encode(&m);
             memcpy(good, bytes, size);
             for (size_t length = 0; length < size; length++)
@@ -308,7 +308,7 @@ static void every_truncation_is_read_or_refused(void **unused)
 
 /* only_body encodes a message without an envelope, and returns the position of its body in `bytes`.
  */
-static size_t only_body(const struct kind *kind, struct td_message m, size_t *size)
+static size_t only_body(const struct td_wire_kind *kind, struct td_message m, size_t *size)
 {
     uint8_t head[2 * sizeof(uint64_t)];
     struct td_message bare = {.kind = m.kind, .u = m.u};
@@ -328,16 +328,17 @@ static void every_truncation_of_a_body_is_read_or_refused(void **unused)
     (void)unused;
     static uint8_t cut[TD_TREE_MESSAGE_MAX];
     struct td_message back;
-    for (unsigned k = 0; k < kinds_count; k++)
+    for (unsigned k = 0; k < td_wire_kinds_count; k++)
         for (enum amount amount = AMOUNT_NONE; amount <= AMOUNT_MOST; amount++) {
-            size_t size = 0, at = only_body(&kinds[k], some_fields(&kinds[k], amount), &size);
+            size_t size = 0,
+                   at = only_body(&td_wire_kinds[k], some_fields(&td_wire_kinds[k], amount), &size);
             for (size_t left = 0; left <= size - at; left++) {
-                uint64_t field = FIELD_OF_KIND + (uint64_t)kinds[k].kind;
+                uint64_t field = FIELD_OF_KIND + (uint64_t)td_wire_kinds[k].kind;
                 size_t head = put_body(cut, field, LENGTH_DELIMITED, left);
                 memcpy(cut + head, bytes + at, left);
                 bool read = decode(cut, head + left, &back);
                 assert_true(read || left < size - at);
-                assert_true(!read || back.kind == kinds[k].kind);
+                assert_true(!read || back.kind == td_wire_kinds[k].kind);
             }
         }
 }
@@ -347,13 +348,13 @@ static void unknown_fields_are_ignored(void **unused)
 {
     (void)unused;
     static uint8_t more[TD_TREE_MESSAGE_MAX + 32];
-    for (unsigned k = 0; k < kinds_count; k++) {
-        struct td_message back, m = some_fields(&kinds[k], AMOUNT_SMALL);
+    for (unsigned k = 0; k < td_wire_kinds_count; k++) {
+        struct td_message back, m = some_fields(&td_wire_kinds[k], AMOUNT_SMALL);
         m = (struct td_message){.kind = m.kind, .u = m.u};
         uint8_t added[16];
-        size_t size = 0, at = only_body(&kinds[k], m, &size);
+        size_t size = 0, at = only_body(&td_wire_kinds[k], m, &size);
         size_t extra = put_body(added, 1000, 0, UINT32_MAX); /* a varint */
-        uint64_t field = FIELD_OF_KIND + (uint64_t)kinds[k].kind;
+        uint64_t field = FIELD_OF_KIND + (uint64_t)td_wire_kinds[k].kind;
         size_t head = put_body(more, field, LENGTH_DELIMITED, size - at + extra);
         memcpy(more + head, bytes + at, size - at);
         memcpy(more + head + size - at, added, extra);
@@ -370,9 +371,9 @@ static void every_flipped_bit_is_read_or_refused(void **unused)
     (void)unused;
     static uint8_t flipped[TD_TREE_MESSAGE_MAX];
     static struct td_wire_memory kept;
-    for (unsigned k = 0; k < kinds_count; k++)
+    for (unsigned k = 0; k < td_wire_kinds_count; k++)
         for (int round = 0; round < FLIPPED; round++) {
-            struct td_message back, m = some_fields(&kinds[k], AMOUNT_SMALL);
+            struct td_message back, m = some_fields(&td_wire_kinds[k], AMOUNT_SMALL);
             size_t size = encode(&m);
             memcpy(flipped, bytes, size);
             for (size_t bit = 0; bit < 8 * size; bit++) {

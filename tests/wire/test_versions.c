@@ -20,9 +20,10 @@ static const struct td_member_run run = {.first = 0, .count = 2, .node = 1, .tok
 /* The head of a JOIN: session, opposite session, number, count; then field 18 without its length.
  */
 #define JOIN_HEAD 0x0d, 1, 0, 0, 0, 0x15, 2, 0, 0, 0, 0x18, 3, 0x20, 4, 0x92, 1
-static const uint8_t join_bytes[] = {
-    JOIN_HEAD, 33,   8, 5, 0x10, 6,    0x18, 7,    0x20, 1,    0x2a, 3, 'j', 'o',  'b', 0x30, 2, 0x38,
-    1,         0x40, 1, 0x52, 4, 0x80, 0x80, 0x10, 0x10, 0x5a, 1,    7, 0x62, 3, 1, 0xac, 2};
+static const uint8_t join_bytes[] = {JOIN_HEAD, 33,   8, 5,    0x10, 6,    0x18, 7,    0x20,
+                                     1,         0x2a, 3, 'j',  'o',  'b',  0x30, 2,    0x38,
+                                     1,         0x40, 1, 0x52, 4,    0x80, 0x80, 0x10, 0x10,
+                                     0x5a,      1,    7, 0x62, 3,    1,    0xac, 2};
 
 static struct td_message join(void)
 {
@@ -41,25 +42,22 @@ static struct td_message join(void)
 }
 
 #define MEMBERS_HEAD 0x29, 0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 0xaa, 1
-static const uint8_t members_bytes[] = {MEMBERS_HEAD, 19,   8, 6,    0x12, 3,    'j', 'o',
-                                        'b',          0x18, 2, 0x20, 1,    0x2a, 6,   0x10,
-                                        2,            0x18, 1, 0x20, 9};
+static const uint8_t members_bytes[] = {
+    MEMBERS_HEAD, 19, 8,    6, 0x12, 3, 'j',  'o', 'b',  0x18, 2,
+    0x20,         1,  0x2a, 6, 0x10, 2, 0x18, 1,   0x20, 9};
 
 static struct td_message members(void)
 {
     struct td_message m = {.kind = TD_MESSAGE_MEMBERS, .instance = 0x1122334455667788};
-    m.u.members = (struct td_message_members){.uid = 6,
-                                              .name = "job",
-                                              .size = 2,
-                                              .is_last_piece = true,
-                                              .runs = 1,
-                                              .run = &run};
+    m.u.members = (struct td_message_members){
+        .uid = 6, .name = "job", .size = 2, .is_last_piece = true, .runs = 1, .run = &run};
     return m;
 }
 
-static const uint8_t handshake_bytes[] = {
-    8, 7, 0x10, 12, 0x18, 1,    0x21, 2,   0,   0,   0,    0, 0,    0, 0,    0x31, 3, 0,    0,    0,
-    0, 0, 0,    0,  0x52, 3,    '2',  'x', '2', 0x70, 8, 0x78, 3, 0x82, 1, 4, 0x80, 0x80, 0x10, 0x10};
+static const uint8_t handshake_bytes[] = {8, 7,    0x10, 12,   0x18, 1,    0x21, 2,    0,    0,
+                                          0, 0,    0,    0,    0,    0x31, 3,    0,    0,    0,
+                                          0, 0,    0,    0,    0x52, 3,    '2',  'x',  '2',  0x70,
+                                          8, 0x78, 3,    0x82, 1,    4,    0x80, 0x80, 0x10, 0x10};
 
 static void messages_have_these_bytes(void **unused)
 {
@@ -99,12 +97,14 @@ static void terms_are_read_back(void **unused)
     (void)unused;
     struct td_message m;
     struct td_handshake g;
-    assert_int_equal(td_wire_decode_message(join_bytes, sizeof join_bytes, &memory, &m, &why), TD_OK);
+    assert_int_equal(td_wire_decode_message(join_bytes, sizeof join_bytes, &memory, &m, &why),
+                     TD_OK);
     assert_int_equal(td_terms_value(&m.u.join.terms.list[TD_TERMS_SETTINGS], 0), 262144);
     assert_int_equal(td_terms_value(&m.u.join.terms.list[TD_TERMS_METHODS], 1), 300);
     assert_int_equal(td_terms_value(&m.u.join.terms.list[TD_TERMS_METHODS], 2), 0);
     assert_int_equal(
-        td_wire_decode_handshake(handshake_bytes, sizeof handshake_bytes, &memory, &g, &why), TD_OK);
+        td_wire_decode_handshake(handshake_bytes, sizeof handshake_bytes, &memory, &g, &why),
+        TD_OK);
     assert_int_equal(g.terms.count, 2);
     assert_int_equal(g.terms.value[1], 16);
 }
@@ -121,7 +121,8 @@ static void too_many_terms_are_refused(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(messages_have_these_bytes),  cmocka_unit_test(a_handshake_has_these_bytes),
+        cmocka_unit_test(messages_have_these_bytes),
+        cmocka_unit_test(a_handshake_has_these_bytes),
         cmocka_unit_test(terms_are_read_back),
         cmocka_unit_test(too_many_terms_are_refused),
     };
