@@ -416,7 +416,9 @@ bool td_measure(const struct td_measure_options *options, struct td_measurement 
     struct td_measure_options o = *options;
     struct td_settings *s = &o.world.settings;
     size_t at = 0;
-    const char *why = NULL, *key = NULL;
+    const char *why = NULL;
+    const struct td_setting_row *setting = NULL;
+    char text[TD_SETTING_WRONG_MAX];
     *m = (struct td_measurement){0};
     if (td_topology_parse(&m->topology, o.world.shape, &at, &why) != TD_OK)
         return fail(m, why);
@@ -425,7 +427,7 @@ bool td_measure(const struct td_measure_options *options, struct td_measurement 
     s->tuning.packet_bytes = s->packet_bytes;
     r.packet_bytes = m->packet_bytes = s->packet_bytes;
     o.world.observer = (struct td_observer){.hop = on_hop, .release = on_release, .me = &r};
-    if ((why = td_settings_check(s, &key)))
+    if ((why = td_settings_check(s, &setting, text)))
         return fail(m, why);
     struct party party;
     o.call.count = td_call_has_counts(o.call.kind) ? 0 : o.bytes / td_type_bytes(o.call.type);

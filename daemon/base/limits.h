@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* limits: all bounds of the service, tied to each other by _Static_assert. Sizes are in bytes,
- * counts are numbers of things. `struct td_settings` (model/settings.h) has the defaults of the
+ * counts are numbers of things. model/settings_table.h has the defaults of the
  * settings that an operator may change; the wire format fixes the bounds below. */
 #ifndef TD_BASE_LIMITS_H
 #define TD_BASE_LIMITS_H

@@ -30,8 +30,6 @@ struct td_router_rules {
     bool no_bubble; /* enter the escape channel with one credit: this deadlocks, as a test shows */
 };
 
-void td_router_rules_default(struct td_router_rules *rules);
-
 /* struct td_settings: bounds and time limits. terms.h says which of them nodes share. */
 struct td_settings {
     uint64_t arena_bytes;      /* the core's own state */
@@ -67,8 +65,60 @@ void td_settings_set_absent(struct td_settings *settings, uint32_t node);
 /* td_settings_link_time returns the transmission time of a packet on a link with a rate, or 0
  * without one. */
 td_time td_settings_link_time(const struct td_settings *settings, uint32_t bytes);
-/* td_settings_check returns NULL, or an error such as "packet must be 1 KiB to 256 KiB" and in *key
- * the configuration key of the field. */
-const char *td_settings_check(const struct td_settings *settings, const char **key);
+/* ---- rows (settings_table.h) ---- */
+
+/* A choice is stored as the index of its word. */
+enum td_unit {
+    TD_UNIT_TEXT, /* the driver's: it has a reader of its own */
+    TD_UNIT_NUMBER,
+    TD_UNIT_BYTES,
+    TD_UNIT_RATE,
+    TD_UNIT_DURATION,
+    TD_UNIT_CHOICE,
+    TD_UNIT_SET, /* a hash of a set of nodes */
+};
+
+/* struct td_term_place: the place of a term in its list, plus 1; 0: the list does not have it. */
+struct td_term_place {
+    uint8_t number;
+    enum {
+        TD_TERM_ALWAYS,
+        TD_TERM_DIRECT,
+        TD_TERM_ROUTED
+    } counts; /* on the other fabric it is 0 */
+};
+
+/* struct td_setting_row: a number of 1, 4 or 8 bytes in a struct. */
+struct td_setting_row {
+    const char *section, *key;
+    size_t offset, bytes;
+    enum td_unit unit;
+    uint64_t normal;      /* the default; UINT64_MAX of a duration: none */
+    uint64_t least, most; /* most: UINT64_MAX: no limit */
+    const char *choices;  /* "a|b|c" */
+    struct td_term_place group, link;
+};
+
+enum { TD_SETTING_WRONG_MAX = 160 };
+
+/* td_setting_at returns the row with an index, or NULL behind the last one. */
+const struct td_setting_row *td_setting_at(unsigned index);
+/* td_setting_value reads a setting of the struct at `base`; td_setting_store writes it. */
+uint64_t td_setting_value(const struct td_setting_row *setting, const void *base);
+void td_setting_store(const struct td_setting_row *setting, void *base, uint64_t value);
+/* td_setting_wrong returns NULL if a value is in the range, or a sentence such as "packet must be
+ * 1 KiB to 256 KiB", in text. */
+const char *td_setting_wrong(const struct td_setting_row *setting, uint64_t value,
+                             char text[TD_SETTING_WRONG_MAX]);
+/* td_setting_choice returns the index of a word among the choices, or -1; td_setting_word writes
+ * the word of an index, or the index if there is no such word, and returns text. */
+int td_setting_choice(const struct td_setting_row *setting, const char *word);
+const char *td_setting_word(const struct td_setting_row *setting, uint64_t index, char *text,
+                            size_t size);
+/* td_settings_check returns NULL, or a sentence in text, and in *setting the row that it is about.
+ */
+const char *td_settings_check(const struct td_settings *settings,
+                              const struct td_setting_row **setting,
+                              char text[TD_SETTING_WRONG_MAX]);
 
 #endif

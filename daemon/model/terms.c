@@ -1,158 +1,109 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "terms.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
-/* enum scope: where a setting decides something; elsewhere it may differ. */
-enum scope { ANYWHERE, DIRECT, ROUTED };
-enum unit { NUMBER, BYTES, DURATION, RATE, CHOICE, SET };
-
-/* struct term: `size` is 0 for a limit of this release, which is `fixed`. */
-struct term {
+/* Limits that a release fixes, and their places in the list of a group. */
+#define LIMIT(place, limit)                                                                        \
+    {                                                                                              \
+        place, TD_##limit, "the limit " #limit                                                     \
+    }
+static const struct {
+    uint32_t place, value;
     const char *name;
-    uint16_t offset;
-    uint8_t size, scope, unit;
-    uint32_t fixed;
-    const char *choices; /* "a|b|c" */
+} limits[] = {
+    LIMIT(13, RIDE_BYTES_MAX), /* not LONG_RIDE_BYTES_MAX: a group's version decides on that */
+    LIMIT(14, TREE_ARITY),
+    LIMIT(15, GROUP_OPERATIONS_MAX),
+    LIMIT(16, COMPUTE_BYTES),
+};
+enum { LIMITS = sizeof limits / sizeof limits[0] };
+
+/* struct term: of a setting, or of a limit. */
+struct term {
+    const struct td_setting_row *setting;
+    const char *limit;
+    uint32_t value; /* of the limit */
+    unsigned counts;
 };
 
-#define FIELD(name, field, scope, unit, choices)                                                   \
-    {                                                                                              \
-        name, offsetof(struct td_settings, field), sizeof(((struct td_settings *)0)->field),       \
-            scope, unit, 0, choices                                                                \
-    }
-#define LIMIT(limit)                                                                               \
-    {                                                                                              \
-        "the limit " #limit, 0, 0, ANYWHERE, NUMBER, TD_##limit, NULL                              \
-    }
-
-static const char NO_YES[] = "no|yes", YES_NO[] = "yes|no";
-
-/* Never reordered: append, and raise TD_WIRE_PEER_MINOR. */
-static const struct term of_group[] = {
-    FIELD("[network] packet", packet_bytes, ANYWHERE, BYTES, NULL),
-    FIELD("[network] credits", link_credits, DIRECT, NUMBER, NULL),
-    FIELD("[torus] alltoall", tuning.alltoall, ANYWHERE, CHOICE,
-          "auto|random|phased|pairwise|two-phase"),
-    FIELD("[alltoall] burst", tuning.burst, ANYWHERE, NUMBER, NULL),
-    FIELD("[alltoall] order", tuning.in_order, ANYWHERE, CHOICE, "random|number"),
-    FIELD("[alltoall] parts", tuning.parts, ANYWHERE, CHOICE, "all|1"),
-    FIELD("[alltoall] gap", tuning.no_gap, ANYWHERE, CHOICE, YES_NO),
-    FIELD("[alltoall] barriers", tuning.barriers, ANYWHERE, CHOICE, "hop|phase|none"),
-    FIELD("[alltoall] barrier_scope", tuning.barriers_of_all, ANYWHERE, CHOICE, "ring|all"),
-    FIELD("[alltoall] relay", tuning.relay_bytes, ANYWHERE, BYTES, NULL),
-    /* without a key: for simulations */
-    FIELD("the choice of prefix methods", tuning.prefix, ANYWHERE, NUMBER, NULL),
-    FIELD("the choice of rooted trees", tuning.rooted_tree, ANYWHERE, NUMBER, NULL),
-    FIELD("the choice of ring methods", tuning.rings, ANYWHERE, NUMBER, NULL),
-    LIMIT(RIDE_BYTES_MAX), /* not LONG_RIDE_BYTES_MAX: a group's version decides on that */
-    LIMIT(TREE_ARITY),
-    LIMIT(GROUP_OPERATIONS_MAX),
-    LIMIT(COMPUTE_BYTES),
-    FIELD("[network] message_overhead", tuning.message_bytes, DIRECT, BYTES, NULL),
-};
-
-static const struct term of_link[] = {
-    FIELD("[torus] fabric", tuning.fabric, ANYWHERE, CHOICE, "direct|routed"),
-    FIELD("[network] heartbeat", heartbeat_ns, ANYWHERE, DURATION, NULL),
-    FIELD("[limits] progress_timeout", progress_timeout_ns, ANYWHERE, DURATION, NULL),
-    FIELD("[network] packet", packet_bytes, ROUTED, BYTES, NULL),
-    FIELD("[torus] link_rate", link_rate, ROUTED, RATE, NULL),
-    FIELD("[torus] link_latency", link_latency_ns, ROUTED, DURATION, NULL),
-    FIELD("[torus] slots", router.slots, ROUTED, NUMBER, NULL),
-    FIELD("[torus] fifo_slots", router.fifo_slots, ROUTED, NUMBER, NULL),
-    FIELD("[torus] queues", router.queues, ROUTED, NUMBER, NULL),
-    FIELD("[torus] queue_slots", router.queue_slots, ROUTED, NUMBER, NULL),
-    FIELD("[torus] patience", router.patience, ROUTED, NUMBER, NULL),
-    FIELD("[torus] straight", router.straight, ROUTED, NUMBER, NULL),
-    FIELD("[torus] arbitration", router.arbitration, ROUTED, CHOICE,
-          "transit-first|injection-first|none"),
-    /* without a key: for simulations */
-    FIELD("the use of the escape channel only", router.no_adaptive, ROUTED, CHOICE, NO_YES),
-    FIELD("the bubble of the escape channel", router.no_bubble, ROUTED, CHOICE, YES_NO),
-    FIELD("[peers] absent", absent_hash, ANYWHERE, SET, NULL),
-};
-
-enum { OF_GROUP = sizeof of_group / sizeof *of_group, OF_LINK = sizeof of_link / sizeof *of_link };
-_Static_assert((int)OF_GROUP <= (int)TD_TERMS_MAX && (int)OF_LINK <= (int)TD_TERMS_MAX,
-               "a list holds all");
-
-/* find returns a term, or NULL if this release does not have it. */
-static const struct term *find(enum td_terms_list list, uint32_t index)
+/* find looks a term up. It returns false if this release does not have it. */
+static bool find(enum td_terms_list list, uint32_t index, struct term *t)
 {
-    if (list == TD_TERMS_LINK)
-        return index < OF_LINK ? &of_link[index] : NULL;
-    return list == TD_TERMS_SETTINGS && index < OF_GROUP ? &of_group[index] : NULL;
+    *t = (struct term){0};
+    for (unsigned i = 0; list == TD_TERMS_SETTINGS && i < LIMITS; i++)
+        if (limits[i].place == index) {
+            t->limit = limits[i].name;
+            t->value = limits[i].value;
+            return true;
+        }
+    for (unsigned i = 0; (t->setting = td_setting_at(i)); i++) {
+        const struct td_term_place *place =
+            list == TD_TERMS_LINK ? &t->setting->link : &t->setting->group;
+        t->counts = place->counts;
+        if (place->number && place->number - 1u == index)
+            return list == TD_TERMS_LINK || list == TD_TERMS_SETTINGS;
+    }
+    return false;
 }
 
 static uint64_t value_of(const struct term *t, const struct td_settings *s)
 {
-    const char *at = (const char *)s + t->offset;
-    uint8_t u8 = 0;
-    uint32_t u32 = 0;
-    uint64_t u64 = 0;
-    if (t->size == 0)
-        return t->fixed;
-    if (t->scope != ANYWHERE && (t->scope == ROUTED) != (s->tuning.fabric == TD_FABRIC_ROUTED))
-        return 0;
-    if (t->size == sizeof u8)
-        return memcpy(&u8, at, sizeof u8), u8;
-    if (t->size == sizeof u32)
-        return memcpy(&u32, at, sizeof u32), u32;
-    assert(t->size == sizeof u64);
-    return memcpy(&u64, at, sizeof u64), u64;
+    unsigned fabric = s->tuning.fabric == TD_FABRIC_ROUTED ? TD_TERM_ROUTED : TD_TERM_DIRECT;
+    if (t->limit)
+        return t->value;
+    return t->counts == TD_TERM_ALWAYS || t->counts == fabric ? td_setting_value(t->setting, s) : 0;
 }
 
 uint32_t td_terms_settings(enum td_terms_list list, const struct td_settings *settings,
                            uint64_t value[TD_TERMS_MAX])
 {
     uint32_t count = 0;
-    for (const struct term *t = NULL; (t = find(list, count)); count++)
-        value[count] = value_of(t, settings);
+    struct term t;
+    for (; count < TD_TERMS_MAX && find(list, count, &t); count++)
+        value[count] = value_of(&t, settings);
     return count;
 }
 
-const char *td_terms_name(enum td_terms_list list, uint32_t index)
+const char *td_terms_name(enum td_terms_list list, uint32_t index, char *text, size_t size)
 {
-    const struct term *t = find(list, index);
-    return t ? t->name : NULL;
+    struct term t;
+    if (!find(list, index, &t))
+        return NULL;
+    if (t.limit)
+        snprintf(text, size, "%s", t.limit);
+    else if (t.setting->section[0])
+        snprintf(text, size, "[%s] %s", t.setting->section, t.setting->key);
+    else
+        snprintf(text, size, "%s", t.setting->key);
+    return text;
 }
 
 bool td_terms_is_fixed(enum td_terms_list list, uint32_t index)
 {
-    const struct term *t = find(list, index);
-    return !t || t->size == 0;
-}
-
-/* print_choice writes the n-th of "a|b|c", or the number beyond the last. */
-static void print_choice(const char *choices, uint64_t n, char *text, size_t size)
-{
-    const char *at = choices;
-    for (uint64_t i = 0; at && i < n; i++)
-        at = (at = strchr(at, '|')) ? at + 1 : NULL;
-    if (at)
-        snprintf(text, size, "%.*s", (int)strcspn(at, "|"), at);
-    else
-        snprintf(text, size, "%llu", (unsigned long long)n);
+    struct term t;
+    return !find(list, index, &t) || t.limit;
 }
 
 const char *td_terms_print(enum td_terms_list list, uint32_t index, uint64_t value, char *text,
                            size_t size)
 {
-    const struct term *t = find(list, index);
+    struct term t;
     unsigned long long n = value;
-    if (t && t->unit == CHOICE)
-        print_choice(t->choices, value, text, size);
-    else if (t && t->unit == SET)
+    enum td_unit unit = TD_UNIT_NUMBER;
+    if (find(list, index, &t) && t.setting)
+        unit = t.setting->unit;
+    if (unit == TD_UNIT_CHOICE)
+        td_setting_word(t.setting, value, text, size);
+    else if (unit == TD_UNIT_SET)
         snprintf(text, size, value ? "a list with the hash %016llx" : "empty", n);
-    else if (t && t->unit == DURATION)
+    else if (unit == TD_UNIT_DURATION)
         snprintf(text, size, n % 1000000 ? "%llu ns" : "%llu ms", n % 1000000 ? n : n / 1000000);
     else
         snprintf(text, size, "%llu%s", n,
-                 t && t->unit == BYTES  ? " bytes"
-                 : t && t->unit == RATE ? " bytes/s"
+                 unit == TD_UNIT_BYTES  ? " bytes"
+                 : unit == TD_UNIT_RATE ? " bytes/s"
                                         : "");
     return text;
 }

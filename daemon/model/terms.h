@@ -39,9 +39,10 @@ typedef const char *td_term_name_fn(enum td_terms_list list, uint32_t index);
  * of the other fabric count as 0. */
 uint32_t td_terms_settings(enum td_terms_list list, const struct td_settings *settings,
                            uint64_t value[TD_TERMS_MAX]);
-/* td_terms_name returns the name of a setting, such as "[alltoall] burst", or NULL if it is not
- * known here. td_terms_print writes its value as people read it. It returns text. */
-const char *td_terms_name(enum td_terms_list list, uint32_t index);
+/* td_terms_name writes the name of a setting, such as "[alltoall] burst", and returns text, or NULL
+ * if the setting is not known here. td_terms_print writes its value as people read it, and returns
+ * text. */
+const char *td_terms_name(enum td_terms_list list, uint32_t index, char *text, size_t size);
 const char *td_terms_print(enum td_terms_list list, uint32_t index, uint64_t value, char *text,
                            size_t size);
 /* td_terms_is_fixed returns true if a release fixes the term, not the configuration. */

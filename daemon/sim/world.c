@@ -25,6 +25,7 @@ void td_sim_options_default(struct td_sim_options *o, const char *shape, uint64_
                                  .compute_ns_max = 30000,
                                  .request_ns_max = 5000};
     td_settings_default(&o->settings);
+    o->settings.trace_events = 0;
     o->settings.arena_bytes = 16 << 20;
     o->settings.scratch_bytes = 64 << 20;
     o->settings.packet_bytes = 4096;

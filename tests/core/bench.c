@@ -17,9 +17,9 @@ enum { FILLER = 5000 };
 
 struct td_router_rules bench_rules(void)
 {
-    struct td_router_rules rules;
-    td_router_rules_default(&rules);
-    return rules;
+    struct td_settings settings;
+    td_settings_default(&settings);
+    return settings.router;
 }
 
 void bench_begin(struct bench *b, const char *shape, uint32_t node,

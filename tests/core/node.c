@@ -70,6 +70,7 @@ void node_begin(const char *shape, uint32_t at, void (*change)(struct td_setting
     memset(&node, 0, sizeof node);
     assert_int_equal(td_topology_parse(&o.topology, shape, &parsed, &why), TD_OK);
     td_settings_default(&o.settings);
+    o.settings.trace_events = 0;
     o.settings.arena_bytes = 8 << 20;
     o.settings.carry_bytes = 0; /* short messages take packets, too */
     if (change)

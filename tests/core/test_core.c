@@ -105,6 +105,7 @@ static int setup(void **state)
     const char *why = NULL;
     td_topology_parse(&o.topology, "1", &at, &why);
     td_settings_default(&o.settings);
+    o.settings.trace_events = 0;
     o.settings.arena_bytes = 8 << 20;
     memset(replies, 0, sizeof replies);
     memset(closed, 0, sizeof closed);

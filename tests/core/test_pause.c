@@ -5,6 +5,7 @@
 
 #include "core/core.h"
 #include "core/inspect.h"
+#include "core/membership/communicator_losses.h"
 #include "core/membership/waits.h"
 #include "core/recorder.h"
 #include "core/operation/operation.h"

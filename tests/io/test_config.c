@@ -211,7 +211,7 @@ static void nonsense_about_the_torus_is_refused_at_its_key(void **state)
         {"[alltoall]\nburst = 0", "burst must be"},
         {"[alltoall]\nparts = 2", "all|1"},
         {"[alltoall]\nrelay = 1 KiB", "relay must be at least 64 KiB"},
-        {"[alltoall]\nrelay = 5 GiB", "relay must be at least 64 KiB"},
+        {"[alltoall]\nrelay = 5 GiB", "relay must be at most [limits] scratch"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char content[200];
@@ -274,7 +274,7 @@ static void differs(enum td_terms_list list, const char *key, bool routed)
         count += usual[i] != changed[i];
     assert_int_equal(count, 1);
     snprintf(name, sizeof name, "[%s] %.*s", section_of(key), (int)strcspn(key, " "), key);
-    assert_string_equal(td_terms_name(list, index), name);
+    assert_string_equal(td_terms_name(list, index, printed, sizeof printed), name);
     assert_false(td_terms_is_fixed(list, index));
     td_terms_print(list, index, changed[index], printed, sizeof printed);
     const char *value = strchr(key, '=') + 2;
@@ -301,7 +301,7 @@ static void every_key_that_nodes_must_share_is_a_term(void **state)
     td_terms_settings(TD_TERMS_LINK, &config.settings, routed);
     assert_true(td_terms_differ(&(struct td_term_list){count, direct},
                                 &(struct td_term_list){count, routed}, &index));
-    assert_string_equal(td_terms_name(TD_TERMS_LINK, index), "[torus] fabric");
+    assert_string_equal(td_terms_name(TD_TERMS_LINK, index, text, sizeof text), "[torus] fabric");
 }
 
 static void settings_of_the_other_fabric_may_differ(void **state)
@@ -436,8 +436,8 @@ static void bad_values_are_refused_with_their_key(void **state)
         {"[log]\nlevel = loud", "level"},
         {"[compute]\nworkers = 0", "1024"},
         {"[fft]\neffort = some", "estimate|measure|patient|wisdom"},
-        {"[fft]\nmeasure_timeout = 0", "1s to 24h"},
-        {"[fft]\nmeasure_timeout = 25h", "1s to 24h"},
+        {"[fft]\nmeasure_timeout = 0", "1 s to 24 h"},
+        {"[fft]\nmeasure_timeout = 25h", "1 s to 24 h"},
         {"[compute]\nworkers = 1025", "1024"},
         {"[peers]\nport = 65535", "65534"},
         {"[peers]\nport = http", "65534"},
@@ -705,6 +705,68 @@ static void the_configuration_as_shipped_is_good(void **state)
     assert_int_equal(config.topology.nodes, 1);
 }
 
+/* find_key finds a key in its section of a text, and returns what follows it. `mark` begins the
+ * line of a section, `form` is that of the key. */
+static const char *find_key(const char *where, const char *mark, const char *form,
+                            const struct td_setting_row *s)
+{
+    char section[80], key[80];
+    snprintf(section, sizeof section, "%s%s]\n", mark, s->section);
+    snprintf(key, sizeof key, form, s->key);
+    const char *begin = strstr(where, section);
+    const char *found = begin ? strstr(begin, key) : NULL;
+    const char *end = begin ? strstr(begin + 1, mark) : NULL;
+    return found && (!end || found < end) ? found + strlen(key) : NULL;
+}
+
+static char *read_all(const char *path)
+{
+    static char all[2][65536];
+    static unsigned turn;
+    FILE *f = fopen(path, "r");
+    turn = !turn;
+    assert_non_null(f);
+    all[turn][fread(all[turn], 1, sizeof all[turn] - 1, f)] = '\0';
+    fclose(f);
+    return all[turn];
+}
+
+/* The default of a key with a unit is that of the table; other keys have any value. */
+static void every_key_is_in_the_shipped_file_with_its_default(void **state)
+{
+    (void)state;
+    const char *conf = read_all(TORUS_SOURCE "/conf/torusd.conf");
+    const struct td_config_key *k = NULL;
+    for (size_t i = 0; (k = td_config_key_at(i)); i++) {
+        char content[256], usual[80], shipped[80];
+        const char *value = find_key(conf, "\n[", "\n#%s =", &k->setting);
+        if (!value && !find_key(conf, "\n[", "\n%s =", &k->setting))
+            fail_msg("conf/torusd.conf has no [%s] %s", k->setting.section, k->setting.key);
+        if (!value || k->read)
+            continue;
+        good("[torus]\nshape = 1\n", "n0");
+        td_config_key_print(&config, k, usual, sizeof usual);
+        td_config_free(&config);
+        snprintf(content, sizeof content, "[torus]\nshape = 1\n[%s]\n%s =%.*s\n",
+                 k->setting.section, k->setting.key, (int)strcspn(value, "\n"), value);
+        good(content, "n0");
+        td_config_key_print(&config, k, shipped, sizeof shipped);
+        td_config_free(&config);
+        assert_string_equal(shipped, usual);
+    }
+}
+
+static void every_key_is_in_the_man_page(void **state)
+{
+    (void)state;
+    const char *page = read_all(TORUS_SOURCE "/docs/man/torusd.conf.5.scd");
+    const struct td_config_key *k = NULL;
+    for (size_t i = 0; (k = td_config_key_at(i)); i++)
+        if (!find_key(page, "\n# [", "*%s*", &k->setting))
+            fail_msg("torusd.conf(5) has no [%s] %s", k->setting.section, k->setting.key);
+    write_file(file, ""); /* for teardown */
+}
+
 static void the_default_is_that_of_the_prefix(void **state)
 {
     (void)state;
@@ -762,6 +824,8 @@ int main(void)
         TEST(an_ipc_path_that_a_socket_cannot_have_is_refused),
         TEST(a_missing_file_is_named),
         TEST(the_configuration_as_shipped_is_good),
+        TEST(every_key_is_in_the_shipped_file_with_its_default),
+        TEST(every_key_is_in_the_man_page),
         TEST(the_default_is_that_of_the_prefix),
     };
     return cmocka_run_group_tests_name("config", tests, NULL, NULL);

@@ -81,9 +81,10 @@ static td_time slowest(const struct td_call *call, uint32_t jobs)
  * the direct fabric the window of a link, on the routed one the queues of two nodes. */
 static td_time ahead(void)
 {
-    struct td_router_rules rules;
-    td_router_rules_default(&rules);
-    uint64_t packets = rules.fifo_slots + rules.queues + TD_CHANNELS * rules.slots;
+    struct td_settings settings;
+    td_settings_default(&settings);
+    const struct td_router_rules *rules = &settings.router;
+    uint64_t packets = rules->fifo_slots + rules->queues + TD_CHANNELS * rules->slots;
     return fabric == TD_FABRIC_DIRECT ? (td_time)4 * LATENCY_NS
                                       : 2 * packets * PACKET_BYTES * SECOND / RATE;
 }

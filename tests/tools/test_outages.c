@@ -18,8 +18,8 @@ enum { JOB = 7, OTHER = 8 };
 #define S ((json_int_t)1000000000)
 #define NOW (1589976040 * S) /* 12:00:40 of a day in 2020 */
 
-json_t *ins_machine_later_rows(struct ins_machine *m, uint32_t section,
-                               json_t *(*row_json)(const struct td_status_row *row))
+json_t *ins_machine_rows(struct ins_machine *m, uint32_t section,
+                         json_t *(*row_json)(const struct td_status_row *row))
 {
     (void)m;
     (void)section;

@@ -11,8 +11,8 @@
 #include "inspect/sides.h"
 
 /* No test asks a daemon. */
-json_t *ins_machine_later_rows(struct ins_machine *m, uint32_t section,
-                               json_t *(*row_json)(const struct td_status_row *row))
+json_t *ins_machine_rows(struct ins_machine *m, uint32_t section,
+                         json_t *(*row_json)(const struct td_status_row *row))
 {
     (void)m;
     (void)section;

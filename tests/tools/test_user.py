@@ -68,7 +68,7 @@ class User(unittest.TestCase):
         self.write("[limits]\nclients = 0\n")
         done = self.run_it(TORUSD, "--user")
         self.assertEqual(done.returncode, 2)
-        self.assertIn("torusd.conf:2:1: clients must be", done.stderr)
+        self.assertIn("torusd.conf:2:11: clients must be", done.stderr)
         done = self.run_it(TORUSD, "--user", "--config", "/etc/torusd/torusd.conf")
         self.assertEqual((done.returncode, done.stderr), (2, "torusd: --user has a file of its own: leave out --config\n"))
         del self.environment["XDG_RUNTIME_DIR"]

@@ -122,8 +122,9 @@ static const char *find_node(struct explain_machine *m)
 const char *explain_options(struct explain_machine *m, int argc, char **argv, explain_take_fn *take,
                             void *me)
 {
-    static char text[128];
-    const char *why = NULL, *key = NULL;
+    static char text[TD_SETTING_WRONG_MAX];
+    const struct td_setting_row *setting = NULL;
+    const char *why = NULL;
     size_t position = 0;
     bool taken = false;
     for (int i = 2; i < argc; i++) {
@@ -147,7 +148,7 @@ const char *explain_options(struct explain_machine *m, int argc, char **argv, ex
                  why);
         return text;
     }
-    if ((why = td_settings_check(&m->settings, &key)))
+    if ((why = td_settings_check(&m->settings, &setting, text)))
         return why;
     return find_node(m);
 }

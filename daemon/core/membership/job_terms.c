@@ -35,13 +35,11 @@ static void print_name(const struct td_core *core, enum td_terms_list list, uint
                                         [TD_TERMS_COSTS] = "the cost constant",
                                         [TD_TERMS_METHODS] = "the version of the method"};
     const char *name = NULL;
-    if (list == TD_TERMS_SETTINGS)
-        name = td_terms_name(list, index);
-    else if (core->options.term_name)
+    if (list == TD_TERMS_SETTINGS && td_terms_name(list, index, text, NAME_BYTES))
+        return;
+    if (list != TD_TERMS_SETTINGS && core->options.term_name)
         name = core->options.term_name(list, index);
-    if (name && list == TD_TERMS_SETTINGS)
-        snprintf(text, NAME_BYTES, "%s", name);
-    else if (name)
+    if (name)
         snprintf(text, NAME_BYTES, "%s %s", kinds[list], name);
     else /* a newer release has it */
         snprintf(text, NAME_BYTES, "%s with number %u", kinds[list], index);

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "address.h"
-#include "compute/fft/fft.h"
 #include "config_checks.h"
+#include "config_keys.h"
 #include "config_text.h"
 
 static void set_defaults(struct td_config *config, const char *file, const char *host,
@@ -18,17 +18,12 @@ static void set_defaults(struct td_config *config, const char *file, const char 
     config->host = host;
     config->user = user;
     td_settings_default(&config->settings);
-    config->settings.trace_events = 8192;
-    config->express = true;
+    td_config_keys_default(config);
     strcpy(config->congestion, "auto");
-    config->workers = 2;
-    config->effort = TD_FFT_MEASURE;
-    config->measure_ns = 300 * 1000000000LL;
     config->log_level = TD_LOG_INFO;
     strcpy(config->socket, user ? user->socket : "/run/torusd/torusd.sock");
     strcpy(config->state_directory, user ? user->state_directory : "/var/lib/torusd");
     strcpy(config->observers, "torus");
-    config->segments = true;
     size_t position = 0;
     const char *why = NULL;
     if (user)

@@ -158,8 +158,8 @@ static enum part part_of(const struct td_config_key *k)
                 {"network", NULL, SETTINGS},    {"limits", NULL, SETTINGS},
                 {"trace", NULL, SETTINGS}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        if (strcmp(k->section, rows[i].section) == 0 &&
-            (!rows[i].name || strcmp(k->name, rows[i].name) == 0))
+        if (strcmp(k->setting.section, rows[i].section) == 0 &&
+            (!rows[i].name || strcmp(k->setting.key, rows[i].name) == 0))
             return rows[i].part;
     return PARTS;
 }
@@ -217,13 +217,12 @@ static bool check_security(struct td_config_reader *r)
 
 static bool check_settings(struct td_config_reader *r)
 {
-    const char *key = NULL, *wrong = td_settings_check(&r->config->settings, &key);
+    const struct td_setting_row *setting = NULL;
+    char text[TD_SETTING_WRONG_MAX];
+    const char *wrong = td_settings_check(&r->config->settings, &setting, text);
     if (!wrong)
         return true;
-    static const char *const sections[] = {"limits", "network", "torus", "alltoall"};
-    for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++)
-        if (td_config_key(sections[i], key))
-            at(r, sections[i], key);
+    at(r, setting->section, setting->key);
     return td_config_fail(r, "%s", wrong);
 }
 

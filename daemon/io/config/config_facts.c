@@ -38,9 +38,8 @@ bool td_config_fact(const struct td_config *config, const struct td_security *se
     if (at >= keys)
         return key_fact(security, at - keys, fact);
     const struct td_config_key *k = td_config_key_at(at);
-    *fact = (struct td_fact){.is_set = config->set >> at & 1,
-                             .reloads = td_config_key_reload_bytes(k) > 0};
-    snprintf(fact->name, sizeof fact->name, "%s.%s", k->section, k->name);
+    *fact = (struct td_fact){.is_set = config->set >> at & 1, .reloads = k->reloads};
+    snprintf(fact->name, sizeof fact->name, "%s.%s", k->setting.section, k->setting.key);
     snprintf(fact->unit, sizeof fact->unit, "%s",
              td_config_key_print(config, k, fact->value, sizeof fact->value));
     return true;

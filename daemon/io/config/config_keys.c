@@ -5,6 +5,8 @@
 #include "base/hash.h"
 #include "base/quantity.h"
 #include "base/text.h"
+#include "compute/fft/fft.h"
+#include "model/settings_table.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -15,127 +17,104 @@ enum { VALUE_MAX = 65536 };
 
 static void *field(struct td_config_reader *r, const struct td_config_key *k)
 {
-    return (char *)r->config + k->offset;
+    return (char *)r->config + k->setting.offset;
 }
 
-static bool read_bytes(struct td_config_reader *r, const struct td_config_key *k, const char *value)
-{
-    if (td_quantity_parse(value, field(r, k)))
-        return true;
-    return td_config_fail(r, "%s = %s: expected a size such as 64 MiB", k->name, value);
-}
+/* ---- values by unit ---- */
 
-static bool read_count(struct td_config_reader *r, const struct td_config_key *k, const char *value)
+static const char NO_YES[] = "no|yes";
+
+static bool parse_number(const char *value, uint64_t *number)
 {
     char *end = NULL;
-    unsigned long number = strtoul(value, &end, 10);
-    if (!isdigit((unsigned char)value[0]) || *end || number > UINT32_MAX)
-        return td_config_fail(r, "%s = %s: expected a whole number", k->name, value);
-    *(uint32_t *)field(r, k) = (uint32_t)number;
-    return true;
+    *number = strtoul(value, &end, 10);
+    return isdigit((unsigned char)value[0]) && !*end && *number <= UINT32_MAX;
 }
 
-static bool read_workers(struct td_config_reader *r, const struct td_config_key *k,
-                         const char *value)
-{
-    enum { MOST = 1024 }; /* limit of libuv */
-    if (!read_count(r, k, value))
-        return false;
-    if (r->config->workers >= 1 && r->config->workers <= MOST)
-        return true;
-    return td_config_fail(r, "%s = %s: expected 1 to %d", k->name, value, MOST);
-}
-
-static bool read_packet(struct td_config_reader *r, const struct td_config_key *k,
-                        const char *value)
-{
-    uint64_t bytes = 0;
-    const struct td_config_key as_bytes = {k->section, k->name, NULL, 0, false, NULL};
-    struct td_config *config = r->config;
-    struct {
-        uint64_t bytes;
-    } out = {0};
-    r->config = (struct td_config *)(void *)&out; /* read_bytes writes at offset 0 */
-    bool good = read_bytes(r, &as_bytes, value);
-    r->config = config;
-    bytes = out.bytes;
-    if (good && bytes > UINT32_MAX)
-        return td_config_fail(r, "%s = %s: packet must be 1 KiB to 256 KiB", k->name, value);
-    if (good)
-        *(uint32_t *)field(r, k) = (uint32_t)bytes;
-    return good;
-}
-
-static bool read_duration(struct td_config_reader *r, const struct td_config_key *k,
-                          const char *value)
+static bool parse_duration(const char *value, bool may_be_none, uint64_t *ns)
 {
     static const struct {
         const char *name;
         double ns;
     } units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6},  {"s", 1e9},
                  {"", 1e9}, {"m", 60e9}, {"h", 3600e9}};
-    if (strcmp(value, "none") == 0 && strcmp(k->name, "arrival_timeout") == 0) {
-        *(int64_t *)field(r, k) = -1;
+    char *end = NULL;
+    if (may_be_none && strcmp(value, "none") == 0) {
+        *ns = UINT64_MAX;
         return true;
     }
-    char *end = NULL;
     double number = strtod(value, &end);
     while (isspace((unsigned char)*end))
         end++;
     for (size_t i = 0; isdigit((unsigned char)value[0]) && i < sizeof units / sizeof units[0]; i++)
         if (strcmp(end, units[i].name) == 0 && number * units[i].ns < 9e18) {
-            *(int64_t *)field(r, k) = (int64_t)(number * units[i].ns);
+            *ns = (uint64_t)(number * units[i].ns);
             return true;
         }
-    return td_config_fail(r, "%s = %s: expected a duration such as 30s or 500ms", k->name, value);
+    return false;
 }
 
-static bool read_measure(struct td_config_reader *r, const struct td_config_key *k,
+static bool parse_choice(const struct td_setting_row *s, const char *value, uint64_t *number)
+{
+    if (s->choices == NO_YES && (strcmp(value, "true") == 0 || strcmp(value, "false") == 0))
+        value = value[0] == 't' ? "yes" : "no";
+    int i = td_setting_choice(s, value);
+    *number = (uint64_t)i;
+    return i >= 0;
+}
+
+/* parse reads a value. It returns NULL, or what was expected. */
+static const char *parse(const struct td_setting_row *s, const char *value, uint64_t *number)
+{
+    switch (s->unit) {
+    case TD_UNIT_NUMBER:
+        return parse_number(value, number) ? NULL : "a whole number";
+    case TD_UNIT_BYTES:
+        return td_quantity_parse(value, number) ? NULL : "a size such as 64 MiB";
+    case TD_UNIT_RATE:
+        return td_quantity_parse_rate(value, number) ? NULL : "bytes per second such as 5MB/s";
+    case TD_UNIT_DURATION:
+        return parse_duration(value, s->normal == UINT64_MAX, number)
+                   ? NULL
+                   : "a duration such as 30s or 500ms";
+    case TD_UNIT_CHOICE:
+        if (parse_choice(s, value, number))
+            return NULL;
+        return s->choices == NO_YES ? "yes or no" : s->choices;
+    case TD_UNIT_TEXT:
+    case TD_UNIT_SET:
+        break;
+    }
+    return "another form"; /* such a key has a reader of its own */
+}
+
+static bool read_by_unit(struct td_config_reader *r, const struct td_config_key *k,
                          const char *value)
 {
-    const int64_t second = 1000000000, most = 86400 * second;
-    if (!read_duration(r, k, value))
-        return false;
-    if (r->config->measure_ns >= second && r->config->measure_ns <= most)
-        return true;
-    return td_config_fail(r, "%s = %s: expected 1s to 24h", k->name, value);
-}
-
-static bool read_bool(struct td_config_reader *r, const struct td_config_key *k, const char *value)
-{
-    bool yes = strcmp(value, "yes") == 0 || strcmp(value, "true") == 0;
-    if (!yes && strcmp(value, "no") != 0 && strcmp(value, "false") != 0)
-        return td_config_fail(r, "%s = %s: expected yes or no", k->name, value);
-    *(bool *)field(r, k) = yes;
+    uint64_t number = 0;
+    char text[TD_SETTING_WRONG_MAX];
+    const char *expected = parse(&k->setting, value, &number);
+    if (expected)
+        return td_config_fail(r, "%s = %s: expected %s%s", k->setting.key, value,
+                              expected == k->setting.choices ? "one of " : "", expected);
+    if (td_setting_wrong(&k->setting, number, text))
+        return td_config_fail(r, "%s", text);
+    td_setting_store(&k->setting, r->config, number);
     return true;
 }
 
-static bool read_path(struct td_config_reader *r, const struct td_config_key *k, const char *value,
-                      size_t most)
+/* ---- values of other forms ---- */
+
+static bool read_path(struct td_config_reader *r, const struct td_config_key *k, const char *value)
 {
+    size_t most = k->setting.bytes;
     if (value[0] != '/')
-        return td_config_fail(r, "%s = %s: expected an absolute path", k->name, value);
+        return td_config_fail(r, "%s = %s: expected an absolute path", k->setting.key, value);
     if (strlen(value) >= most)
-        return td_config_fail(r, "%s: the path is longer than %zu characters", k->name, most - 1);
+        return td_config_fail(r, "%s: the path is longer than %zu characters", k->setting.key,
+                              most - 1);
     strcpy(field(r, k), value);
     return true;
-}
-
-static bool read_socket(struct td_config_reader *r, const struct td_config_key *k,
-                        const char *value)
-{
-    return read_path(r, k, value, sizeof r->config->socket);
-}
-
-static bool read_file(struct td_config_reader *r, const struct td_config_key *k, const char *value)
-{
-    return read_path(r, k, value, sizeof r->config->key_file);
-}
-
-static bool read_directory(struct td_config_reader *r, const struct td_config_key *k,
-                           const char *value)
-{
-    return read_path(r, k, value, sizeof r->config->state_directory);
 }
 
 static bool read_address(struct td_config_reader *r, const struct td_config_key *k,
@@ -145,20 +124,20 @@ static bool read_address(struct td_config_reader *r, const struct td_config_key 
     const char *wrong = td_address_read(value, &address);
     if (!wrong && address.family == AF_UNSPEC)
         wrong = "expected a numeric address, such as 127.0.0.1:9817 or [::1]:9817";
-    if (!wrong && strlen(value) >= sizeof r->config->metrics_listen)
+    if (!wrong && strlen(value) >= k->setting.bytes)
         wrong = "the address is too long";
     if (wrong)
-        return td_config_fail(r, "%s = %s: %s", k->name, value, wrong);
+        return td_config_fail(r, "%s = %s: %s", k->setting.key, value, wrong);
     strcpy(field(r, k), value);
     return true;
 }
 
 static bool read_group(struct td_config_reader *r, const struct td_config_key *k, const char *value)
 {
-    size_t most = sizeof r->config->observers;
+    size_t most = k->setting.bytes;
     if (strlen(value) >= most)
-        return td_config_fail(r, "%s: the name of a group has at most %zu characters", k->name,
-                              most - 1);
+        return td_config_fail(r, "%s: the name of a group has at most %zu characters",
+                              k->setting.key, most - 1);
     strcpy(field(r, k), value);
     return true;
 }
@@ -167,13 +146,13 @@ static bool read_group(struct td_config_reader *r, const struct td_config_key *k
 static bool read_congestion(struct td_config_reader *r, const struct td_config_key *k,
                             const char *value)
 {
-    size_t most = sizeof r->config->congestion;
+    size_t most = k->setting.bytes;
     if (value[0] && strlen(value) < most) {
         strcpy(field(r, k), value);
         return true;
     }
     return td_config_fail(r, "%s = %s: expected auto, system, or a congestion control such as reno",
-                          k->name, value);
+                          k->setting.key, value);
 }
 
 static bool read_shape(struct td_config_reader *r, const struct td_config_key *k, const char *value)
@@ -184,58 +163,6 @@ static bool read_shape(struct td_config_reader *r, const struct td_config_key *k
         return true;
     r->column += position;
     return td_config_fail(r, "shape = %s: character %zu: %s", value, position + 1, why);
-}
-
-/* choice_index returns the index of the value among the key's choices ("a|b|c"). On an error it
- * stores the sentence and returns -1. */
-static int choice_index(struct td_config_reader *r, const struct td_config_key *k,
-                        const char *value)
-{
-    const char *at = k->choices;
-    for (int i = 0; at; i++) {
-        size_t length = strcspn(at, "|");
-        if (strlen(value) == length && strncmp(at, value, length) == 0)
-            return i;
-        at = at[length] ? at + length + 1 : NULL;
-    }
-    td_config_fail(r, "%s = %s: expected one of %s", k->name, value, k->choices);
-    return -1;
-}
-
-static bool read_choice(struct td_config_reader *r, const struct td_config_key *k,
-                        const char *value)
-{
-    int i = choice_index(r, k, value);
-    if (i < 0)
-        return false;
-    *(uint8_t *)field(r, k) = (uint8_t)i;
-    return true;
-}
-
-static bool read_flag(struct td_config_reader *r, const struct td_config_key *k, const char *value)
-{
-    int i = choice_index(r, k, value);
-    if (i < 0)
-        return false;
-    *(bool *)field(r, k) = i == 1;
-    return true;
-}
-
-static bool read_arbitration(struct td_config_reader *r, const struct td_config_key *k,
-                             const char *value)
-{
-    int i = choice_index(r, k, value);
-    if (i < 0)
-        return false;
-    r->config->settings.router.arbitration = (enum td_arbitration)i;
-    return true;
-}
-
-static bool read_rate(struct td_config_reader *r, const struct td_config_key *k, const char *value)
-{
-    if (td_quantity_parse_rate(value, field(r, k)))
-        return true;
-    return td_config_fail(r, "%s = %s: expected bytes per second such as 5MB/s", k->name, value);
 }
 
 static const struct {
@@ -253,7 +180,8 @@ static bool read_level(struct td_config_reader *r, const struct td_config_key *k
             r->config->log_level = levels[i].level;
             return true;
         }
-    return td_config_fail(r, "%s = %s: expected error, warning, info or debug", k->name, value);
+    return td_config_fail(r, "%s = %s: expected error, warning, info or debug", k->setting.key,
+                          value);
 }
 
 /* keep_text stores the value for config_checks. A list grows with each line. */
@@ -263,7 +191,7 @@ static bool keep_text(struct td_config_reader *r, const struct td_config_key *k,
     size_t before = *kept ? strlen(*kept) : 0, more = strlen(value);
     char *grown = before + more + 2 < VALUE_MAX ? realloc(*kept, before + more + 2) : NULL;
     if (!grown)
-        return td_config_fail(r, "%s: the list is longer than 64 KiB", k->name);
+        return td_config_fail(r, "%s: the list is longer than 64 KiB", k->setting.key);
     if (before)
         grown[before++] = ' ';
     memcpy(grown + before, value, more + 1);
@@ -271,74 +199,70 @@ static bool keep_text(struct td_config_reader *r, const struct td_config_key *k,
     return true;
 }
 
-#define FIELD(name) offsetof(struct td_config, name)
+/* ---- the table ---- */
+
+#define PLACE(s, k, field)                                                                         \
+    .section = (s), .key = (k), .offset = offsetof(struct td_config, field),                       \
+    .bytes = sizeof(((struct td_config *)0)->field)
+/* of the core, of the driver, and of the driver with a reader of its own */
+#define CORE(s, k, field, ...)                                                                     \
+    {                                                                                              \
+        .setting = { PLACE(s, k, settings.field), __VA_ARGS__ }                                    \
+    }
+#define OWN(s, k, field, ...) .setting = {PLACE(s, k, field), __VA_ARGS__}
+#define TEXT(s, k, field, reader) .setting = {PLACE(s, k, field)}, .read = (reader)
+#define KEPT(s, k) .setting = {.section = (s), .key = (k)}, .read = keep_text
+#define YES .unit = TD_UNIT_CHOICE, .choices = NO_YES, .most = NO_LIMIT, .normal = true
+#define NO .unit = TD_UNIT_CHOICE, .choices = NO_YES, .most = NO_LIMIT
+
+/* Keys of a section are adjacent. */
 static const struct td_config_key keys[] = {
-    {"node", "coordinates", keep_text, 0, false, NULL},
-    {"node", "socket", read_socket, FIELD(socket), false, NULL},
-    {"node", "state_directory", read_directory, FIELD(state_directory), false, NULL},
-    {"node", "observers", read_group, FIELD(observers), false, NULL},
-    {"node", "segments", read_bool, FIELD(segments), false, NULL},
-    {"torus", "shape", read_shape, FIELD(topology), false, NULL},
-    {"torus", "fabric", read_choice, FIELD(settings.tuning.fabric), false, "direct|routed"},
-    {"torus", "alltoall", read_choice, FIELD(settings.tuning.alltoall), false,
-     "auto|random|phased|pairwise|two-phase"},
-    {"torus", "link_rate", read_rate, FIELD(settings.link_rate), false, NULL},
-    {"torus", "link_latency", read_duration, FIELD(settings.link_latency_ns), false, NULL},
-    {"torus", "slots", read_count, FIELD(settings.router.slots), false, NULL},
-    {"torus", "fifo_slots", read_count, FIELD(settings.router.fifo_slots), false, NULL},
-    {"torus", "queues", read_count, FIELD(settings.router.queues), false, NULL},
-    {"torus", "queue_slots", read_count, FIELD(settings.router.queue_slots), false, NULL},
-    {"torus", "patience", read_count, FIELD(settings.router.patience), false, NULL},
-    {"torus", "straight", read_count, FIELD(settings.router.straight), false, NULL},
-    {"torus", "arbitration", read_arbitration, 0, false, "transit-first|injection-first|none"},
-    {"alltoall", "burst", read_count, FIELD(settings.tuning.burst), false, NULL},
-    {"alltoall", "order", read_flag, FIELD(settings.tuning.in_order), false, "random|number"},
-    {"alltoall", "parts", read_choice, FIELD(settings.tuning.parts), false, "all|1"},
-    {"alltoall", "gap", read_flag, FIELD(settings.tuning.no_gap), false, "yes|no"},
-    {"alltoall", "barriers", read_choice, FIELD(settings.tuning.barriers), false, "hop|phase|none"},
-    {"alltoall", "barrier_scope", read_flag, FIELD(settings.tuning.barriers_of_all), false,
-     "ring|all"},
-    {"alltoall", "relay", read_bytes, FIELD(settings.tuning.relay_bytes), false, NULL},
-    {"peers", "hosts", keep_text, 0, true, NULL},
-    {"peers", "port", keep_text, 0, false, NULL},
-    {"peers", "endpoints", keep_text, 0, true, NULL},
-    {"peers", "absent", keep_text, 0, true, NULL},
-    {"peers", "listen", keep_text, 0, false, NULL},
-    {"security", "key", read_file, FIELD(key_file), false, NULL},
-    {"security", "peers", read_file, FIELD(peers_file), false, NULL},
-    {"security", "streams", read_choice, FIELD(streams), false, "encrypt|authenticate"},
-    {"security", "insecure", read_bool, FIELD(insecure), false, NULL},
-    {"network", "packet", read_packet, FIELD(settings.packet_bytes), false, NULL},
-    {"network", "message_overhead", read_bytes, FIELD(settings.tuning.message_bytes), false, NULL},
-    {"network", "credits", read_count, FIELD(settings.link_credits), false, NULL},
-    {"network", "express", read_bool, FIELD(express), false, NULL},
-    {"network", "congestion", read_congestion, FIELD(congestion), false, NULL},
-    {"network", "heartbeat", read_duration, FIELD(settings.heartbeat_ns), false, NULL},
-    {"limits", "memory", read_bytes, FIELD(settings.arena_bytes), false, NULL},
-    {"limits", "scratch", read_bytes, FIELD(settings.scratch_bytes), false, NULL},
-    {"limits", "region", read_bytes, FIELD(settings.region_bytes_max), false, NULL},
-    {"limits", "clients", read_count, FIELD(settings.clients_max), false, NULL},
-    {"limits", "operations", read_count, FIELD(settings.operations_max), false, NULL},
-    {"limits", "groups", read_count, FIELD(settings.groups_max), false, NULL},
-    {"limits", "groups_per_process", read_count, FIELD(settings.client_groups_max), false, NULL},
-    {"limits", "regions", read_count, FIELD(settings.regions_max), false, NULL},
-    {"limits", "unread", read_bytes, FIELD(settings.unread_bytes_max), false, NULL},
-    {"limits", "plans", read_bytes, FIELD(settings.plans_bytes_max), false, NULL},
-    {"limits", "share", read_count, FIELD(settings.share_percent), false, NULL},
-    {"limits", "join_timeout", read_duration, FIELD(settings.join_timeout_ns), false, NULL},
-    {"limits", "arrival_timeout", read_duration, FIELD(settings.arrival_timeout_ns), false, NULL},
-    {"limits", "progress_timeout", read_duration, FIELD(settings.progress_timeout_ns), false, NULL},
-    {"compute", "workers", read_workers, FIELD(workers), false, NULL},
-    {"fft", "effort", read_choice, FIELD(effort), false, "estimate|measure|patient|wisdom"},
-    {"fft", "measure_timeout", read_measure, FIELD(measure_ns), false, NULL},
-    {"log", "level", read_level, FIELD(log_level), false, NULL},
-    {"metrics", "listen", read_address, FIELD(metrics_listen), false, NULL},
-    {"metrics", "anyone", read_bool, FIELD(metrics_anyone), false, NULL},
-    {"metrics", "jobs", read_bool, FIELD(metrics_jobs), false, NULL},
-    {"trace", "events", read_count, FIELD(settings.trace_events), false, NULL},
+    {KEPT("node", "coordinates")},
+    {TEXT("node", "socket", socket, read_path)},
+    {TEXT("node", "state_directory", state_directory, read_path)},
+    {TEXT("node", "observers", observers, read_group), .reloads = true},
+    {OWN("node", "segments", segments, YES)},
+    {TEXT("torus", "shape", topology, read_shape)},
+    TD_SETTINGS_TORUS(CORE),
+    TD_SETTINGS_ALLTOALL(CORE),
+    {KEPT("peers", "hosts"), .continues = true},
+    {KEPT("peers", "port")},
+    {KEPT("peers", "endpoints"), .continues = true},
+    {KEPT("peers", "absent"), .continues = true},
+    {KEPT("peers", "listen")},
+    {TEXT("security", "key", key_file, read_path), .reloads = true},
+    {TEXT("security", "peers", peers_file, read_path), .reloads = true},
+    {OWN("security", "streams", streams, CHOICE("encrypt|authenticate"))},
+    {OWN("security", "insecure", insecure, NO)},
+    TD_SETTINGS_NETWORK(CORE),
+    {OWN("network", "express", express, YES)},
+    {TEXT("network", "congestion", congestion, read_congestion)},
+    TD_SETTINGS_LIMITS(CORE),
+    {OWN("compute", "workers", workers, NUMBER(2, 1, 1024))}, /* most: limit of libuv */
+    {OWN("fft", "effort", effort, CHOICE("estimate|measure|patient|wisdom"),
+         .normal = TD_FFT_MEASURE)},
+    {OWN("fft", "measure_timeout", measure_ns, DURATION(300 * SECONDS, SECONDS, 86400 * SECONDS))},
+    {TEXT("log", "level", log_level, read_level), .reloads = true},
+    {TEXT("metrics", "listen", metrics_listen, read_address), .reloads = true},
+    {OWN("metrics", "anyone", metrics_anyone, NO), .reloads = true},
+    {OWN("metrics", "jobs", metrics_jobs, NO), .reloads = true},
+    TD_SETTINGS_TRACE(CORE),
 };
 enum { KEYS = sizeof keys / sizeof keys[0] };
 _Static_assert((size_t)KEYS <= (size_t)TD_CONFIG_KEYS_MAX, "the reader has room for every key");
+
+bool td_config_key_read(struct td_config_reader *r, const struct td_config_key *k,
+                        const char *value)
+{
+    return k->read ? k->read(r, k, value) : read_by_unit(r, k, value);
+}
+
+void td_config_keys_default(struct td_config *config)
+{
+    for (size_t i = 0; i < KEYS; i++)
+        if (!keys[i].read)
+            td_setting_store(&keys[i].setting, config, keys[i].setting.normal);
+}
 
 size_t td_config_key_index(const struct td_config_key *k)
 {
@@ -348,7 +272,7 @@ size_t td_config_key_index(const struct td_config_key *k)
 const struct td_config_key *td_config_key(const char *section, const char *name)
 {
     for (size_t i = 0; i < KEYS; i++)
-        if (strcmp(keys[i].section, section) == 0 && strcmp(keys[i].name, name) == 0)
+        if (strcmp(keys[i].setting.section, section) == 0 && strcmp(keys[i].setting.key, name) == 0)
             return &keys[i];
     return NULL;
 }
@@ -358,8 +282,8 @@ const struct td_config_key *td_config_key_nearest(const char *section, const cha
     const struct td_config_key *best = keys;
     size_t least = SIZE_MAX;
     for (size_t i = 0; i < KEYS; i++) {
-        size_t far =
-            2 * td_text_distance(name, keys[i].name) + (strcmp(section, keys[i].section) != 0);
+        size_t far = 2 * td_text_distance(name, keys[i].setting.key) +
+                     (strcmp(section, keys[i].setting.section) != 0);
         if (far < least) {
             least = far;
             best = &keys[i];
@@ -373,41 +297,18 @@ void td_config_sections(char *text, size_t bytes)
     size_t length = 0;
     text[0] = '\0';
     for (size_t i = 0; i < KEYS && length < bytes; i++)
-        if (i == 0 ||
-            strcmp(keys[i].section, keys[i - 1].section) != 0) /* keys of a section are adjacent */
+        if (i == 0 || strcmp(keys[i].setting.section, keys[i - 1].setting.section) !=
+                          0) /* keys of a section are adjacent */
             length += (size_t)snprintf(text + length, bytes - length, "%s%s", length ? ", " : "",
-                                       keys[i].section);
+                                       keys[i].setting.section);
 }
 
 bool td_config_section_known(const char *section)
 {
     for (size_t i = 0; i < KEYS; i++)
-        if (strcmp(keys[i].section, section) == 0)
+        if (strcmp(keys[i].setting.section, section) == 0)
             return true;
     return false;
-}
-
-size_t td_config_key_reload_bytes(const struct td_config_key *key)
-{
-#define ENTRY(section, name, field)                                                                \
-    {                                                                                              \
-        section, name, sizeof((struct td_config *)0)->field                                        \
-    }
-    static const struct {
-        const char *section, *name;
-        size_t bytes;
-    } reloaded[] = {
-        ENTRY("node", "observers", observers),      ENTRY("security", "key", key_file),
-        ENTRY("security", "peers", peers_file),     ENTRY("log", "level", log_level),
-        ENTRY("metrics", "listen", metrics_listen), ENTRY("metrics", "anyone", metrics_anyone),
-        ENTRY("metrics", "jobs", metrics_jobs),
-    };
-#undef ENTRY
-    for (size_t i = 0; i < sizeof reloaded / sizeof reloaded[0]; i++)
-        if (strcmp(key->section, reloaded[i].section) == 0 &&
-            strcmp(key->name, reloaded[i].name) == 0)
-            return reloaded[i].bytes;
-    return 0;
 }
 
 /* ---- values for people ---- */
@@ -415,14 +316,6 @@ size_t td_config_key_reload_bytes(const struct td_config_key *key)
 const struct td_config_key *td_config_key_at(size_t index)
 {
     return index < KEYS ? &keys[index] : NULL;
-}
-
-/* print_choice writes word `index` of "a|b|c". */
-static void print_choice(const char *choices, unsigned index, char *text, size_t bytes)
-{
-    for (; index && strchr(choices, '|'); index--)
-        choices = strchr(choices, '|') + 1;
-    snprintf(text, bytes, "%.*s", (int)strcspn(choices, "|"), choices);
 }
 
 /* print_nodes writes a set of nodes as 3,6-8. */
@@ -472,42 +365,35 @@ static void print_place(const struct td_config *c, char *text, size_t bytes)
         length += (size_t)snprintf(text + length, bytes - length, "%s%u", d ? "," : "", place[d]);
 }
 
-/* print_text writes the keys of config_checks as they work out. */
-static void print_text(const struct td_config *c, const struct td_config_key *k, char *text,
+/* print_kept writes the keys of config_checks as they work out. */
+static void print_kept(const struct td_config *c, const struct td_config_key *k, char *text,
                        size_t bytes)
 {
     bool by_hosts = c->set >> td_config_key_index(td_config_key("peers", "hosts")) & 1;
     const char *port = strrchr(c->listen, ':');
     text[0] = '\0';
-    if (strcmp(k->name, "coordinates") == 0)
+    if (strcmp(k->setting.key, "coordinates") == 0)
         print_place(c, text, bytes);
-    else if (strcmp(k->name, by_hosts ? "hosts" : "endpoints") == 0)
+    else if (strcmp(k->setting.key, by_hosts ? "hosts" : "endpoints") == 0)
         print_endpoints(c, text, bytes);
-    else if (strcmp(k->name, "absent") == 0)
+    else if (strcmp(k->setting.key, "absent") == 0)
         print_nodes(c->settings.absent, c->topology.nodes, text, bytes);
-    else if (strcmp(k->name, "listen") == 0)
+    else if (strcmp(k->setting.key, "listen") == 0)
         snprintf(text, bytes, "%s", c->listen);
-    else if (strcmp(k->name, "port") == 0 && strncmp(c->listen, "tcp://", 6) == 0)
+    else if (strcmp(k->setting.key, "port") == 0 && strncmp(c->listen, "tcp://", 6) == 0)
         snprintf(text, bytes, "%s", port ? port + 1 : "");
 }
 
-static void print_word(const struct td_config *c, const struct td_config_key *k, const void *at,
-                       char *text, size_t bytes)
+/* print_text writes the value of a key with a reader of its own. */
+static void print_text(const struct td_config *c, const struct td_config_key *k, char *text,
+                       size_t bytes)
 {
-    if (k->read == read_bool)
-        snprintf(text, bytes, "%s", *(const bool *)at ? "yes" : "no");
-    else if (k->read == read_shape)
+    if (k->read == read_shape)
         td_topology_print(&c->topology, text, bytes);
-    else if (k->read == read_choice)
-        print_choice(k->choices, *(const uint8_t *)at, text, bytes);
-    else if (k->read == read_flag)
-        print_choice(k->choices, *(const bool *)at, text, bytes);
-    else if (k->read == read_arbitration)
-        print_choice(k->choices, c->settings.router.arbitration, text, bytes);
     else if (k->read == keep_text)
-        print_text(c, k, text, bytes);
+        print_kept(c, k, text, bytes);
     else if (k->read != read_level)
-        snprintf(text, bytes, "%s", (const char *)at); /* a path or a name */
+        snprintf(text, bytes, "%s", (const char *)c + k->setting.offset); /* a path or a name */
     for (size_t i = 0; k->read == read_level && i < sizeof levels / sizeof levels[0]; i++)
         if (levels[i].level == c->log_level)
             snprintf(text, bytes, "%s", levels[i].name);
@@ -516,22 +402,20 @@ static void print_word(const struct td_config *c, const struct td_config_key *k,
 const char *td_config_key_print(const struct td_config *c, const struct td_config_key *k,
                                 char *text, size_t bytes)
 {
-    const void *at = (const char *)c + k->offset;
-    if (k->read == read_bytes || k->read == read_rate) {
-        snprintf(text, bytes, "%llu", (unsigned long long)*(const uint64_t *)at);
-        return k->read == read_rate ? "bytes/s" : "bytes";
+    static const char *const units[] = {[TD_UNIT_BYTES] = "bytes",
+                                        [TD_UNIT_RATE] = "bytes/s",
+                                        [TD_UNIT_DURATION] = "ns",
+                                        [TD_UNIT_SET] = NULL};
+    const struct td_setting_row *s = &k->setting;
+    if (k->read) {
+        print_text(c, k, text, bytes);
+        return "";
     }
-    if (k->read == read_packet || k->read == read_count || k->read == read_workers) {
-        snprintf(text, bytes, "%u", *(const uint32_t *)at);
-        return k->read == read_packet ? "bytes" : "";
-    }
-    if (k->read == read_duration || k->read == read_measure) {
-        int64_t ns = *(const int64_t *)at;
-        snprintf(text, bytes, "%lld", (long long)ns);
-        if (ns < 0)
-            snprintf(text, bytes, "none");
-        return ns < 0 ? "" : "ns";
-    }
-    print_word(c, k, at, text, bytes);
-    return "";
+    uint64_t value = td_setting_value(s, c);
+    bool none = s->unit == TD_UNIT_DURATION && value == UINT64_MAX;
+    if (s->unit == TD_UNIT_CHOICE)
+        td_setting_word(s, value, text, bytes);
+    else
+        snprintf(text, bytes, none ? "none" : "%llu", (unsigned long long)value);
+    return units[s->unit] && !none ? units[s->unit] : "";
 }

@@ -11,7 +11,8 @@ enum { VALUE_BYTES = 1024 };
 static void add_name(char *list, size_t bytes, const struct td_config_key *k)
 {
     size_t length = strlen(list);
-    snprintf(list + length, bytes - length, "%s%s.%s", length ? ", " : "", k->section, k->name);
+    snprintf(list + length, bytes - length, "%s%s.%s", length ? ", " : "", k->setting.section,
+             k->setting.key);
 }
 
 static bool differs(const struct td_config *a, const struct td_config *b,
@@ -37,16 +38,15 @@ void td_config_adopt(struct td_config *config, const struct td_config *fresh,
     const struct td_config_key *k = NULL;
     changed[0] = restart[0] = '\0';
     for (size_t i = 0; (k = td_config_key_at(i)) != NULL; i++) {
-        size_t bytes = td_config_key_reload_bytes(k);
+        const struct td_setting_row *s = &k->setting;
+        bool reloads = k->reloads && !(keys_stay && strcmp(s->section, "security") == 0);
         if (!td_config_takes(fresh, refusals, i))
             continue;
-        if (keys_stay && strcmp(k->section, "security") == 0)
-            bytes = 0;
         if (differs(config, fresh, k))
-            add_name(bytes ? changed : restart, bytes ? changed_bytes : restart_bytes, k);
-        if (!bytes)
+            add_name(reloads ? changed : restart, reloads ? changed_bytes : restart_bytes, k);
+        if (!reloads)
             continue;
-        memcpy((char *)config + k->offset, (const char *)fresh + k->offset, bytes);
+        memcpy((char *)config + s->offset, (const char *)fresh + s->offset, s->bytes);
         config->set = (config->set & ~(1ull << i)) | (fresh->set & 1ull << i);
     }
 }

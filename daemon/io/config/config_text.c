@@ -21,10 +21,10 @@ static int handle(void *user, const char *section, const char *name, const char 
         r->column = r->key_column;
         if (!section[0])
             td_config_fail(r, "%s is before the first section; %s belongs in [%s]", name,
-                           near->name, near->section);
+                           near->setting.key, near->setting.section);
         else
             td_config_fail(r, "unknown key %s in [%s]; the nearest known key is %s in [%s]", name,
-                           section, near->name, near->section);
+                           section, near->setting.key, near->setting.section);
         return 1;
     }
     size_t i = r->key = td_config_key_index(k);
@@ -49,7 +49,7 @@ static int handle(void *user, const char *section, const char *name, const char 
         r->value[i] = NULL;
     }
     if (value[0] || !k->continues)
-        k->read(r, k, value);
+        td_config_key_read(r, k, value);
     return 1;
 }
 
@@ -89,7 +89,8 @@ static bool feed(struct td_config_reader *r, const char *line)
         return td_config_fail(r, "unknown section [%s]; known sections: %s", r->section, text);
     }
     if (begin > 0 && r->last && !strchr(line, '=')) {
-        snprintf(text, sizeof text, "[%s]\n%s = %s\n", r->section, r->last->name, line + begin);
+        snprintf(text, sizeof text, "[%s]\n%s = %s\n", r->section, r->last->setting.key,
+                 line + begin);
         if (ini_parse_string(text, handle, r) != 0)
             return td_config_fail(r, "malformed line");
         return !r->failed;

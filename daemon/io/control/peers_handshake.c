@@ -78,8 +78,8 @@ static struct verdict compare_settings(const struct td_peers *peers, const struc
     const struct td_term_list own = {peers->terms, peers->term};
     uint32_t index = 0;
     if (td_terms_differ(&g->terms, &own, &index)) {
-        const char *name = td_terms_name(TD_TERMS_LINK, index);
-        char theirs[32], ours[32];
+        char theirs[32], ours[32], text[80];
+        const char *name = td_terms_name(TD_TERMS_LINK, index, text, sizeof text);
         td_terms_print(TD_TERMS_LINK, index, td_terms_value(&g->terms, index), theirs,
                        sizeof theirs);
         td_terms_print(TD_TERMS_LINK, index, td_terms_value(&own, index), ours, sizeof ours);
