@@ -213,9 +213,10 @@ static int serve(struct td_config *config, int watch_fd)
         td_log(TD_LOG_WARNING, "%s: %s", config->file, text);
     if (!td_config_memory(config, text, sizeof text))
         td_log(TD_LOG_WARNING, "%s", text);
-    if (config->user && !td_config_user_begin(config->user, text, sizeof text))
-        td_log(TD_LOG_WARNING, "%s", text);
-    if (td_config_limits(config, text, sizeof text))
+    bool has_places =
+        !config->user || td_config_user_begin(config->user, config->socket, config->state_directory,
+                                              text, sizeof text);
+    if (has_places && td_config_limits(config, text, sizeof text))
         return td_driver_run(config, watch_fd);
     td_log(TD_LOG_ERROR, "%s", text);
     return 1;

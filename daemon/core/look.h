@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* look: what torusctl may see of other nodes. A client asks its own daemon, which asks the daemon
  * of that node (LOOK), and passes on the page that it sends (SEEN) without reading it. A node that
- * is not connected, or is older, is named at once. One that does not answer leaves the client
+ * is not connected is named at once. One that does not answer leaves the client
  * without a reply: the client has its own patience. Owns: the questions that wait for a page. The
  * oldest gives way to a new one. Invariant: at most one page goes to a question. Pure: no I/O,
  * clock, or globals. */

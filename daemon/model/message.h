@@ -19,8 +19,8 @@
 
 /* TD_MESSAGE_KINDS lists every kind of tree message: its number, which is also its number on the
  * wire (proto/peer.proto), its name, and the member of the union with its fields. A kind X has
- * `struct td_message_x` below, a codec in a wire/peer_*.c and a row in tests/wire/forms.c; the
- * compiler or a test names a kind that lacks one of them. Numbers are never reused. */
+ * `struct td_message_x` below, and a list of fields in wire/peer_table.c; the compiler or a test
+ * names a kind that lacks one of them. Numbers are never reused. */
 #define TD_MESSAGE_KINDS(X)                                                                        \
     X(1, HEARTBEAT, heartbeat)                                                                     \
     X(2, JOIN, join)                                                                               \
@@ -96,7 +96,7 @@ struct td_message_heartbeat {
     struct td_bitmap up; /* the nodes that the sender knows to be up */
     /* the nodes that are not up, and whose last daemon has said goodbye; no set: none */
     struct td_bitmap stopped;
-    uint64_t sent; /* numbered messages of its session so far; 0: none, or it does not say */
+    uint64_t sent; /* numbered messages of its session so far; 0: none */
 };
 
 /* Node > registry: a process of the sender asks to join a job. With an instance in the envelope it
@@ -115,7 +115,7 @@ struct td_message_join {
     uint32_t granter;      /* the node that kept the list of jobs then */
     struct td_terms terms; /* of the node */
     td_err refused;        /* not TD_OK: the node does not admit the rank, and all ranks of the job
-                            * are to hear why. Older registries ignore it, and get no grant */
+                            * are to hear why. */
     const char *refusal;   /* the sentence that goes with it */
 };
 
@@ -387,7 +387,7 @@ struct td_message_epoch_vote {
     uint64_t seen;               /* the largest ballot that the sender knows */
     uint64_t accepted;           /* the ballot whose exclusions it has accepted last; 0: none */
     struct td_bitmap exclusions; /* these */
-    uint64_t age_ns;             /* since the sender's daemon started; 0: it does not say */
+    uint64_t age_ns;             /* since the sender's daemon started */
 };
 
 /* Poller > node: accept these exclusions. */

@@ -280,7 +280,7 @@ struct td_row_operation {
     uint64_t steps_done, steps; /* of the program */
     struct td_bitmap arrived;   /* ranks, as far as this node knows */
     uint64_t instance;          /* of the group */
-    uint64_t world;             /* the instance of its job; 0: an older daemon does not say it */
+    uint64_t world;             /* the instance of its job */
     uint32_t absents;           /* missing ranks that are described, at most TD_ROW_ABSENTS_MAX: */
     const struct td_row_absent *absent; /* those on this node before others */
     uint32_t waits_for; /* running: the node whose message it waits for, this one if it computes;

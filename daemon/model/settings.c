@@ -109,7 +109,9 @@ const char *td_setting_wrong(const struct td_setting_row *s, uint64_t value,
                              char text[TD_SETTING_WRONG_MAX])
 {
     char least[40], most[40];
-    if ((value >= s->least && value <= s->most) || (value == UINT64_MAX && s->normal == UINT64_MAX))
+    bool negative = s->unit == TD_UNIT_DURATION && value > INT64_MAX;
+    bool none = s->unit == TD_UNIT_DURATION && s->normal == UINT64_MAX && value == UINT64_MAX;
+    if (none || (!negative && value >= s->least && value <= s->most))
         return NULL;
     print_value(s, s->least, least, sizeof least);
     print_value(s, s->most, most, sizeof most);

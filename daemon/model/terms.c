@@ -2,7 +2,6 @@
 #include "terms.h"
 
 #include <stdio.h>
-#include <string.h>
 
 /* Limits that a release fixes, and their places in the list of a group. */
 #define LIMIT(place, limit)                                                                        \
@@ -13,10 +12,8 @@ static const struct {
     uint32_t place, value;
     const char *name;
 } limits[] = {
-    LIMIT(13, RIDE_BYTES_MAX), /* not LONG_RIDE_BYTES_MAX: a group's version decides on that */
-    LIMIT(14, TREE_ARITY),
-    LIMIT(15, GROUP_OPERATIONS_MAX),
-    LIMIT(16, COMPUTE_BYTES),
+    LIMIT(13, RIDE_BYTES_MAX), LIMIT(14, TREE_ARITY),          LIMIT(15, GROUP_OPERATIONS_MAX),
+    LIMIT(16, COMPUTE_BYTES),  LIMIT(18, LONG_RIDE_BYTES_MAX),
 };
 enum { LIMITS = sizeof limits / sizeof limits[0] };
 

@@ -219,6 +219,8 @@ static bool get_field(const struct td_wire_field *f, const void *from, void *to,
 static bool put_body(const struct td_message *t, struct form *form, Torus__Peer__Tree *m)
 {
     const struct td_wire_kind *kind = td_wire_kind(t->kind);
+    if (!kind)
+        return false;
     form->witnesses = 0;
     kind->descriptor->message_init((ProtobufCMessage *)&form->body);
     for (unsigned i = 0; i < kind->fields; i++) {

@@ -45,9 +45,9 @@ static bool is_torus(const struct choice *c)
 
 /* ridden returns the bytes that would travel with the gate; *gathered: separately for every rank.
  */
-static uint64_t ridden(const struct choice *c, bool gathers, bool *gathered)
+static uint64_t ridden(const struct choice *c, bool *gathered)
 {
-    bool any = gathers || c->p->call.mode == TD_REPRODUCIBLE_ANY;
+    bool any = c->p->call.mode == TD_REPRODUCIBLE_ANY;
     uint64_t all = c->bytes * c->size;
     *gathered = true;
     switch (c->kind) {
@@ -102,7 +102,7 @@ static bool rides_long(const struct choice *c, uint64_t bytes)
 static const char *rides(const struct choice *c)
 {
     bool gathered = false;
-    uint64_t bytes = ridden(c, false, &gathered);
+    uint64_t bytes = ridden(c, &gathered);
     return (bytes > TD_RIDE_BYTES_MAX && !rides_long(c, bytes)) ||
                    (gathered && is_scattered(c->p->group))
                ? NULL

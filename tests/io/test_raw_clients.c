@@ -17,7 +17,7 @@ static void garbage_hurts_its_sender_alone(void **state)
 {
     (void)state;
     static const char *const texts[] = {"x", "hello, world",
-                                        "Toru\3\0\6\0\377\377\377\377\377\377"};
+                                        "Toru\4\0\6\0\377\377\377\377\377\377"};
     torus_context *c[2];
     torus_group *g[2];
     start(1, "");

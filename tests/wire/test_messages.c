@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tree messages of every kind: a written message is read back unchanged, and no bytes do harm. All
- * kinds come from one table (messages.c), which is checked against the list of kinds, their structs
- * and proto/peer.proto. `test_messages SEED` repeats a run. */
+ * kinds come from one table (wire/peer_table.c), which is checked against the list of kinds, their
+ * structs and proto/peer.proto. `test_messages SEED` repeats a run. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -74,6 +74,36 @@ static const ProtobufCMessageDescriptor *form_of(const struct td_wire_kind *kind
     return f->descriptor;
 }
 
+/* fits returns true if a field is stored in C and in the protobuf message with the same bytes. */
+static bool fits(enum td_wire_type type, ProtobufCType coded)
+{
+    switch (type) {
+    case TD_WIRE_U32:
+        return coded == PROTOBUF_C_TYPE_UINT32 || coded == PROTOBUF_C_TYPE_FIXED32;
+    case TD_WIRE_U64:
+    case TD_WIRE_TERMS:
+        return coded == PROTOBUF_C_TYPE_UINT64 || coded == PROTOBUF_C_TYPE_FIXED64;
+    case TD_WIRE_I64:
+        return coded == PROTOBUF_C_TYPE_SINT64 || coded == PROTOBUF_C_TYPE_INT64;
+    case TD_WIRE_BOOL:
+        return coded == PROTOBUF_C_TYPE_BOOL;
+    case TD_WIRE_STRING:
+        return coded == PROTOBUF_C_TYPE_STRING;
+    case TD_WIRE_FAILURE:
+    case TD_WIRE_ENDING:
+        return coded == PROTOBUF_C_TYPE_SINT32 || coded == PROTOBUF_C_TYPE_INT32;
+    case TD_WIRE_BITMAP:
+    case TD_WIRE_PAYLOAD:
+        return coded == PROTOBUF_C_TYPE_BYTES;
+    case TD_WIRE_WITNESS:
+    case TD_WIRE_SURVEY:
+    case TD_WIRE_OUTCOME:
+    case TD_WIRE_RUNS:
+        return coded == PROTOBUF_C_TYPE_MESSAGE;
+    }
+    return false;
+}
+
 static void table_has_every_field_of_every_kind(void **unused)
 {
     (void)unused;
@@ -85,7 +115,12 @@ static void table_has_every_field_of_every_kind(void **unused)
         assert_int_equal(form->n_fields, kind->fields);
         for (unsigned i = 0; i < kind->fields; i++) {
             const struct td_wire_field *f = &kind->field[i];
-            assert_non_null(protobuf_c_message_descriptor_get_field_by_name(form, f->name));
+            const ProtobufCFieldDescriptor *d =
+                protobuf_c_message_descriptor_get_field_by_name(form, f->name);
+            assert_non_null(d);
+            assert_true(fits(f->type, d->type));
+            assert_int_equal(f->wire, d->label == PROTOBUF_C_LABEL_REPEATED ? d->quantifier_offset
+                                                                            : d->offset);
             assert_int_equal(f->offset, (end + f->alignment - 1) / f->alignment * f->alignment);
             end = f->offset + f->bytes;
         }

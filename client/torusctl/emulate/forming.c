@@ -13,6 +13,7 @@
 #define FIRST_S 0.05 /* from the end of a rank to the first look; then twice as long each time */
 #define MOST_S 5.0
 #define ANSWER_NS 500000000LL /* time limit of an answer */
+#define LOOK_NS 2000000000LL  /* of the search for the list of jobs: nodes may be silent */
 
 void forming_note(struct emulation *e, uint32_t rank, int code)
 {
@@ -88,12 +89,14 @@ static uint32_t end_node(const struct emulation *e, const torus_context *c)
     return e->topology.nodes ? e->topology.nodes : torus_node(c) + 1;
 }
 
-/* is_forming returns true if the job waits for ranks. The first node that answers keeps the list of
- * jobs. A job that has formed and lost a rank lacks one, too, but its ranks go on. */
+/* is_forming returns true if the job waits for ranks. The first node that is up and does not drain
+ * keeps the list of jobs. A job that has formed and lost a rank lacks one, too, but its ranks go
+ * on. */
 static bool is_forming(const struct emulation *e, torus_context *c)
 {
     int lacks = -1;
-    for (uint32_t n = 0; lacks < 0 && n <= first_node(e, c); n++)
+    int64_t until = tl_now_ns() + LOOK_NS;
+    for (uint32_t n = 0; lacks <= 0 && n <= first_node(e, c) && tl_now_ns() < until; n++)
         lacks = has_row(e, c, n, TD_STATUS_JOBS, lacks_ranks);
     if (lacks <= 0)
         return false;

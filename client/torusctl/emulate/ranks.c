@@ -66,13 +66,24 @@ static void set_places(const struct emulation *e, uint32_t node)
     set_number("TORUS_NODE", node);
 }
 
+/* set_socket tells a rank of torusctl run where its daemon is; NULL: where the library looks. It
+ * forgets the places of an emulated torus that this command may run in. */
+static void set_socket(const char *socket)
+{
+    if (socket) {
+        setenv("TORUS_SOCKET", socket, 1);
+        unsetenv("TORUS_SOCKETS");
+        unsetenv("TORUS_NODE");
+    }
+}
+
 /* set_environment tells rank i who it is. */
 static void set_environment(const struct emulation *e, uint32_t i)
 {
     if (e->topology.nodes)
         set_places(e, e->rank[i].node);
-    else if (e->socket)
-        setenv("TORUS_SOCKET", e->socket, 1);
+    else
+        set_socket(e->socket);
     setenv("TORUS_JOB", e->job, 1);
     set_number("TORUS_SIZE", e->size);
     if (e->ranks == e->size)

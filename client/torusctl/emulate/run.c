@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/limits.h"
+#include "libtorus/deadline.h"
 #include "ranks.h"
 #include "signals.h"
 #include "supervise.h"
@@ -57,12 +58,9 @@ static const char *parse(struct emulation *e, int argc, char **argv)
         return "-n is larger than --size, the number of ranks of the whole job";
     if (e->ranks < e->size && !job)
         return "a job with ranks on other hosts needs a name, the same there: --job NAME";
-    if (job && strlen(job) >= sizeof e->job)
-        return "--job: a name has at most 127 bytes";
-    if (job)
-        snprintf(e->job, sizeof e->job, "%s", job);
-    else
-        snprintf(e->job, sizeof e->job, "run.%d", (int)getpid());
+    if (job && (!job[0] || strlen(job) >= sizeof e->job))
+        return "--job: a name has 1 to 127 bytes";
+    snprintf(e->job, sizeof e->job, "%s", job ? job : "");
     return NULL;
 }
 
@@ -87,9 +85,12 @@ static int run_run(int argc, char **argv)
         return ctl_usage("run", wrong);
     int code = EXIT_WELL;
     torus_context *c = ctl_open(e.socket, 0, &code); /* before any process starts */
-    torus_close(c);
     if (!c)
         return code;
+    if (!e.job[0]) /* a name that no other command has, on any host */
+        snprintf(e.job, sizeof e.job, "run-%u-%d-%llx", torus_node(c), (int)getpid(),
+                 (unsigned long long)tl_now_ns());
+    torus_close(c);
     e.prefixed = e.prefixed || !ranks_ask(&e, "--json");
     if (!prepare(&e)) {
         fprintf(stderr, "torusctl run: cannot start processes: %s\n", strerror(errno));

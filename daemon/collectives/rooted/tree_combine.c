@@ -133,12 +133,12 @@ struct ride {
     uint64_t steps; /* on this node */
 };
 
-static struct ride ride_of(const struct td_program *p, bool gathers)
+static struct ride ride_of(const struct td_program *p)
 {
     const struct td_group *g = p->group;
     uint64_t bytes = p->call.count * td_type_bytes(p->call.type), all = bytes * g->size;
     uint32_t runs = g->slot_run[p->slot + 1] - g->slot_run[p->slot], slot = 0, local = 0;
-    bool any = gathers || p->call.mode == TD_REPRODUCIBLE_ANY;
+    bool any = p->call.mode == TD_REPRODUCIBLE_ANY;
     if (td_call_rooted(p->call.kind))
         td_group_locate(g, p->call.root, &slot, &local);
     uint64_t at_root = slot == p->slot;
@@ -185,7 +185,7 @@ static bool scattered(const struct td_group *g)
 }
 
 /* is_star returns true if a node announces the shares of its own ranks only: the nodes below the
- * root have no children, and all daemons of the group know such rides. */
+ * root have no children. */
 static bool is_star(const struct td_program *p)
 {
     return p->tuning.fabric == TD_FABRIC_DIRECT && p->tuning.ride_bytes > 0 &&
@@ -201,7 +201,7 @@ static bool in_runs(const struct td_group *g)
 /* tree_ride returns the form of the payload on the tree. */
 static struct ride tree_ride(const struct td_program *p)
 {
-    struct ride r = ride_of(p, false);
+    struct ride r = ride_of(p);
     if (r.ride == TD_RIDE_GATHER && is_star(p))
         r.ride =
             p->call.kind == TD_KIND_ALLTOALL && in_runs(p->group) ? TD_RIDE_BLOCKS : TD_RIDE_SHARES;

@@ -142,7 +142,7 @@ struct td_communicator {
     struct td_shrink *shrink, *shrink_reserve; /* shrink: NULL until the first one */
     bool was_away; /* this daemon has not run, and its node may be excluded unheard (epoch.h) */
 
-    /* with gone_due: the loss that the root is still to be told */
+    /* the loss that the root has not answered yet; gone_due: it is to be sent */
     bool gone_due;
     uint32_t losing_rank;
     td_err losing_error;

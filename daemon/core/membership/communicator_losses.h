@@ -14,8 +14,8 @@
 /* td_communicator_rank_lost breaks the group since a rank is lost, and announces it. */
 void td_communicator_rank_lost(struct td_core *core, struct td_communicator *c, uint32_t rank,
                                td_err error, const char *text);
-/* td_communicator_lose_node breaks the group since a node is lost for good (proven), or is silent
- * in a group whose daemons do not know PARTING, or forwards its packets no more. */
+/* td_communicator_lose_node breaks the group since a node is lost for good (proven), or a node
+ * outside of the group forwards its packets no more. */
 void td_communicator_lose_node(struct td_core *core, struct td_communicator *c, uint32_t node,
                                bool proven, const char *why);
 /* td_communicator_part ends the operations of a group with PARTITIONED. */

@@ -7,7 +7,6 @@
 
 #include "base/text.h"
 #include "core/net/link.h"
-#include "endings.h"
 #include "epoch.h"
 #include "forming.h"
 #include "rank_report.h"

@@ -98,10 +98,10 @@ static td_err check_call(struct td_core *core, struct td_communicator *c,
     if (!*text && td_call_plans(call->kind)) {
         *made = td_plan_make(c->account->lasting, call->kind, &q->u.operation.description,
                              c->group.size, &error, wrong, sizeof wrong);
-        if (*made)
+        if (*made) {
             call->digest = (*made)->digest;
-        if (*made)
             td_plan_call(*made, call);
+        }
         if (!*made && error == TD_ERR_NO_MEMORY)
             *text = td_account_no_memory(core, c->account, "the layouts of a plan");
         else if (!*made)

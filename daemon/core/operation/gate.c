@@ -327,9 +327,9 @@ void td_gate_message(struct td_core *core, struct td_communicator *c, uint32_t f
             td_communicator_tell_loss(core, c, from);
         return;
     }
-    if (m->sequence >= c->first_sequence + TD_GROUP_OPERATIONS_MAX && is_early(core, from, m))
-        return;
     if (m->sequence >= c->first_sequence + TD_GROUP_OPERATIONS_MAX) {
+        if (is_early(core, from, m))
+            return;
         td_communicator_rank_lost(core, c, c->seat[0].rank, TD_ERR_BUSY,
                                   td_core_format(core,
                                                  "a rank on node %u is more than %d operations "

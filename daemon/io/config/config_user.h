@@ -18,8 +18,10 @@ struct td_config_user {
 bool td_config_user(struct td_config_user *user, char *text, size_t text_bytes);
 /* td_config_user_has_file returns true if the configuration of this user exists. */
 bool td_config_user_has_file(const struct td_config_user *user);
-/* td_config_user_begin makes the folder of the state, for this user alone. It returns false if the
- * system refuses that; *text is a sentence. */
-bool td_config_user_begin(const struct td_config_user *user, char *text, size_t text_bytes);
+/* td_config_user_begin makes the folders of the socket and of the state, for this user alone, if
+ * they are the user's own. It returns false if others may write where the socket is to be, or the
+ * system refuses a folder; *text is a sentence. */
+bool td_config_user_begin(const struct td_config_user *user, const char *socket,
+                          const char *state_directory, char *text, size_t text_bytes);
 
 #endif

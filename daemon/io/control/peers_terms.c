@@ -25,7 +25,7 @@ static uint32_t wanted(const struct td_peers *peers, const char *endpoint)
                : bit(TD_SEAL_ENCRYPT);
 }
 
-/* common returns the kinds that both ends want. An earlier release offers nothing. */
+/* common returns the kinds that both ends want. */
 static uint32_t common(const struct td_peers *peers, const struct td_handshake *request)
 {
     uint32_t offered = request->seals && request->has_random ? request->seals : bit(TD_SEAL_NONE);
