@@ -6,8 +6,10 @@ set(package ${CMAKE_INSTALL_LIBDIR}/cmake/torus)
 
 install(TARGETS torusd RUNTIME DESTINATION ${CMAKE_INSTALL_SBINDIR})
 install(TARGETS torusctl RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(FILES client/torusctl/completion.bash RENAME torusctl
-        DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+foreach(tool torusctl torus-plan torus-array)
+    install(FILES client/tool/completion.bash RENAME ${tool}
+            DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+endforeach()
 # Include path of the header: in this tree, and in the installed package.
 set_target_properties(torus PROPERTIES INTERFACE_INCLUDE_DIRECTORIES
     "$<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/client>;$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
@@ -30,7 +32,7 @@ install(FILES ${CMAKE_BINARY_DIR}/torus-config.cmake ${CMAKE_BINARY_DIR}/torus-c
 
 find_program(SCDOC scdoc)
 if(SCDOC)
-    foreach(page torusctl.1 torus-sim.1 libtorus.3 torusd.conf.5 torusd.8)
+    foreach(page torusctl.1 torus-plan.1 torus-array.1 torus-sim.1 libtorus.3 torusd.conf.5 torusd.8)
         set(made ${CMAKE_BINARY_DIR}/man/${page})
         set(source ${CMAKE_SOURCE_DIR}/docs/man/${page}.scd)
         add_custom_command(OUTPUT ${made} DEPENDS ${source} VERBATIM

@@ -61,11 +61,11 @@ static double measure(struct bench *b, int (*call)(struct bench *), int runs)
     for (int i = -WARM_UP; i < runs && !b->failed; i++) {
         if (torus_barrier(b->world) != TORUS_OK)
             b->failed = torus_last_error(b->context);
-        double at = ctl_seconds();
+        double at = tool_seconds();
         if (!b->failed && call(b) != TORUS_OK)
             b->failed = torus_last_error(b->context);
         if (i >= 0)
-            times[i] = ctl_seconds() - at;
+            times[i] = tool_seconds() - at;
     }
     qsort(times, (size_t)runs, sizeof *times, ascending);
     double median = times[runs / 2];
@@ -77,9 +77,9 @@ static double memcpy_rate(struct bench *b)
 {
     double best = 1e9;
     for (int i = 0; i < 20; i++) {
-        double at = ctl_seconds();
+        double at = tool_seconds();
         memcpy(b->b, b->a, LARGE);
-        double took = ctl_seconds() - at;
+        double took = tool_seconds() - at;
         best = took < best ? took : best;
     }
     return LARGE / best;
@@ -117,10 +117,10 @@ static double last_s(struct bench *b, uint64_t bytes, const void *from, void *to
     double took = 0;
     if (torus_barrier(b->world) != TORUS_OK)
         return -1;
-    double at = ctl_seconds();
+    double at = tool_seconds();
     if (torus_alltoall(b->world, from, to, bytes, TORUS_BYTE) != TORUS_OK)
         return -1;
-    took = ctl_seconds() - at;
+    took = tool_seconds() - at;
     if (torus_allreduce(b->world, TORUS_IN_PLACE, &took, 1, TORUS_DOUBLE, TORUS_MAX) != TORUS_OK)
         return -1;
     return took;
@@ -195,7 +195,7 @@ static int run_bench(int argc, char **argv)
                  td_quantity_parse(argv[i + 1], &bytes) && bytes > 0)
             i++;
         else
-            return ctl_usage("bench", ctl_no_option(argv[i]));
+            return tool_usage("bench", tool_no_option(argv[i]));
     }
     static const struct {
         const char *name;
@@ -206,7 +206,7 @@ static int run_bench(int argc, char **argv)
                  {"allreduce_16MiB", allreduce_large, true},
                  {"broadcast_16MiB", broadcast_large, true},
                  {"alltoall_16MiB", alltoall_large, true}};
-    struct bench b = {.context = ctl_open(NULL, 0, &code)};
+    struct bench b = {.context = tool_open(NULL, 0, &code)};
     if (!b.context)
         return code;
     if (torus_join(b.context, NULL, &b.world) != TORUS_OK) {
@@ -243,7 +243,7 @@ static int run_bench(int argc, char **argv)
     return finish(&b, code);
 }
 
-const struct ctl_command ctl_command_bench = {
+const struct tool_command ctl_command_bench = {
     .name = "bench",
     .arguments = "[--json] [--iterations N] [--alltoall BYTES]",
     .what = "measure latency and bandwidth; run by every rank of a job",

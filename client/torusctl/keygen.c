@@ -27,7 +27,7 @@ static const char *parse(struct options *o, int argc, char **argv)
         else if (strcmp(argv[i], "--coordinates") == 0 && i + 1 < argc)
             o->coordinates = argv[++i];
         else if (argv[i][0] == '-')
-            return ctl_no_option(argv[i]);
+            return tool_no_option(argv[i]);
         else if (o->path)
             return "expected one directory or file";
         else
@@ -64,7 +64,7 @@ static int run_keygen(int argc, char **argv)
     struct options o = {NULL};
     const char *wrong = parse(&o, argc, argv);
     if (wrong)
-        return ctl_usage("keygen", wrong);
+        return tool_usage("keygen", wrong);
     char path[PATH_MAX], text[TD_KEY_TEXT], host[256] = "";
     struct stat st;
     bool folder = stat(o.path, &st) == 0 && S_ISDIR(st.st_mode);
@@ -96,7 +96,7 @@ static int run_keygen(int argc, char **argv)
     return EXIT_WELL;
 }
 
-const struct ctl_command ctl_command_keygen = {
+const struct tool_command ctl_command_keygen = {
     .name = "keygen",
     .arguments = "[--json] [--force] [--coordinates C] DIRECTORY|FILE",
     .what = "make the key pair of a daemon and print its line for the list of peers",

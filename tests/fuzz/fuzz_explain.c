@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arguments of torusctl explain: an operation, then options with values, well formed or not. The
+/* Arguments of torus-plan: an operation, then options with values, well formed or not. The
  * command prints what they ask for, or an error that says what is wrong. Machines, groups and
  * memory are small, so that the input runs fast and finds the end of the memory. */
 #include <assert.h>
@@ -11,8 +11,8 @@
 #include "base/quantity.h"
 #include "decide.h"
 #include "model/topology.h"
-#include "torusctl/explain/own.h"
-#include "torusctl/torusctl.h"
+#include "torus-plan/explain.h"
+#include "torus-plan/own.h"
 
 /* the arguments are all that matters here: no daemon tells its own machine */
 void explain_own(struct explain_machine *m)
@@ -126,22 +126,22 @@ static const char *const values[] = {"4",
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
-/* ---- what torusctl.c and the arena provide ---- */
+/* ---- what tool.c and the arena provide ---- */
 
-int ctl_usage(const char *name, const char *wrong)
+int tool_usage(const char *name, const char *wrong)
 {
-    assert(strcmp(name, "explain") == 0 && wrong && wrong[0]);
+    assert(!name && wrong && wrong[0]);
     return EXIT_USAGE;
 }
 
-const char *ctl_no_option(const char *name)
+const char *tool_no_option(const char *name)
 {
     static char text[100];
     snprintf(text, sizeof text, "unknown option %.50s", name);
     return text;
 }
 
-double ctl_seconds(void)
+double tool_seconds(void)
 {
     return 0;
 }
@@ -281,7 +281,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (is_small(&w)) {
         stdout = stderr = nothing;
         memcpy(w.argument, w.word, sizeof w.word);
-        int code = ctl_command_explain.run(w.count, w.argument);
+        int code = explain_command.run(w.count, w.argument);
         stdout = out;
         stderr = err;
         assert(code == EXIT_WELL || code == EXIT_FAILED || code == EXIT_USAGE);

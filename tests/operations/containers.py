@@ -21,6 +21,7 @@ import machine
 BUILD = os.path.abspath(sys.argv[1])
 BIN = os.path.join(BUILD, "bin")
 CTL = os.path.join(BIN, "torusctl")
+ARRAY = os.path.join(os.path.dirname(CTL), "torus-array")
 DEADLINE_S = 120
 NAMESPACES = "exec unshare --user --map-root-user --mount --pid --fork --kill-child --mount-proc --net --ipc --uts \"$@\""
 PODMAN = """exec podman --root {folder}/images --runroot {folder}/run --storage-driver vfs --runtime crun \\
@@ -59,7 +60,7 @@ class Containers(unittest.TestCase):
                         f"{data}/a.npy"], check=True)
         for kind, contain in self.contain.items():
             with self.subTest(kind):
-                done = self.emulate("1x2", "--ranks", "4", "--", contain, CTL, "fft", f"{data}/a.npy",
+                done = self.emulate("1x2", "--ranks", "4", "--", contain, ARRAY, "fft", f"{data}/a.npy",
                                     f"{data}/{kind}.npy", "--check")
                 self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
                 self.assertEqual(len(re.findall(r"relative L2 error \S+ \(bound", done.stdout)), 2, done.stdout)

@@ -19,7 +19,7 @@ import machine
 from booted import Booted
 from machine import Failure, until
 
-PACKAGES = ("torusd", "libtorus0", "libtorus-dev", "torusctl", "torusd-openmpi", "python3-torusd")
+PACKAGES = ("torusd", "libtorus0", "libtorus-dev", "torusctl", "torus-tools", "torusd-openmpi", "python3-torusd")
 # automake: libopenmpi-dev needs it by way of a name that it provides, which debootstrap does not find
 TOOLS = {"systemd", "gcc", "libc6-dev", "pkg-config", "openmpi-bin", "libopenmpi-dev", "automake"}
 SUDO = 'sudo() { "$@"; }\n'  # the smallest Debian lacks it, and root needs none
@@ -170,7 +170,7 @@ def check_installed(booted):
     expect(booted, "rank 0 of 1", "/tmp/hello", user=65534)
     expect(booted, "1.0", "python3", "-c", "import numpy, torus\nwith torus.Job() as job:\n"
                    "    a = numpy.ones(1)\n    job.Allreduce(a, b := numpy.zeros(1))\n    print(b[0])", user=65534)
-    for page in ("man1/torusctl.1", "man1/torus-sim.1", "man3/libtorus.3", "man3/torus_iallreduce.3",
+    for page in ("man1/torusctl.1", "man1/torus-plan.1", "man1/torus-array.1", "man1/torus-sim.1", "man3/libtorus.3", "man3/torus_iallreduce.3",
                  "man5/torusd.conf.5", "man8/torusd.8"):
         if not glob.glob(f"{booted.root}/usr/share/man/{page}*") and not excluded(booted):
             raise Failure(f"{page} is not installed")

@@ -8,7 +8,7 @@
 
 #include "torusctl.h"
 
-const char *ctl_take_option(int *argc, char **argv, const char *name)
+const char *tool_take_option(int *argc, char **argv, const char *name)
 {
     (void)argc;
     (void)argv;

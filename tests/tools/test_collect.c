@@ -103,7 +103,7 @@ void ins_machine_end(struct ins_machine *m)
     (void)m;
 }
 
-torus_context *ctl_open(const char *socket, double patience_s, int *code)
+torus_context *tool_open(const char *socket, double patience_s, int *code)
 {
     (void)socket;
     (void)patience_s;
@@ -111,19 +111,19 @@ torus_context *ctl_open(const char *socket, double patience_s, int *code)
     return NULL;
 }
 
-int ctl_usage(const char *name, const char *wrong)
+int tool_usage(const char *name, const char *wrong)
 {
     (void)name;
     (void)wrong;
     return 0;
 }
 
-const char *ctl_no_option(const char *name)
+const char *tool_no_option(const char *name)
 {
     return name;
 }
 
-const char *ctl_error(const torus_context *c)
+const char *tool_error(const torus_context *c)
 {
     (void)c;
     return "";

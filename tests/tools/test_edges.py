@@ -16,23 +16,25 @@ import time
 import unittest
 
 CTL, TORUSD, SIM, NOISY = (os.path.abspath(sys.argv.pop(1)) for _ in range(4))
+PLAN = os.path.join(os.path.dirname(CTL), "torus-plan")
+ARRAY = os.path.join(os.path.dirname(CTL), "torus-array")
 DEADLINE_S = 60
 COMBINATIONS = [which for count in range(4) for which in itertools.combinations(range(3), count)]
 KiB, MiB = 1 << 10, 1 << 20
 
 # Programs that need no daemon, and print to standard output.
-PRINTING = [[CTL, "--help"], [CTL, "--version"], [CTL, "explain", "--help"],
-            [CTL, "explain", "alltoall", "--shape", "4x4"], [CTL, "explain", "allreduce", "--shape", "2x2", "--json"],
-            [CTL, "explain", "redist", "--from", "cyclic(2)@0-2", "--to", "cyclic(4)@0-5"],
-            [CTL, "explain", "fft", "--shape", "2x2", "--elements", "8x8"], [CTL, "keygen", "KEYS"],
+PRINTING = [[CTL, "--help"], [CTL, "--version"], [PLAN, "--help"],
+            [PLAN, "alltoall", "--shape", "4x4"], [PLAN, "allreduce", "--shape", "2x2", "--json"],
+            [PLAN, "redist", "--from", "cyclic(2)@0-2", "--to", "cyclic(4)@0-5"],
+            [PLAN, "fft", "--shape", "2x2", "--elements", "8x8"], [CTL, "keygen", "KEYS"],
             [CTL, "keygen", "--json", "KEYS"], [SIM, "--help"], [SIM, "alltoall", "--shape", "2x2"],
             [SIM, "alltoall", "--shape", "2x2", "--json"], [SIM, "swarm", "--seeds", "1", "--jobs", "1"],
             [TORUSD, "--help"], [TORUSD, "--version"], [TORUSD, "--config", "CONFIG", "--show-config"],
             [TORUSD, "--config", "CONFIG", "--check-config"]]
 # Programs that write a file.
-WRITING = [[CTL, "explain", "redist", "--from", "cyclic(2)@0-2", "--to", "cyclic(4)@0-5", "--plot", "FILE"],
+WRITING = [[PLAN, "redist", "--from", "cyclic(2)@0-2", "--to", "cyclic(4)@0-5", "--plot", "FILE"],
            [SIM, "alltoall", "--shape", "2x2", "--plot", "FILE"], [SIM, "alltoall", "--shape", "2x2", "--trace", "FILE"],
-           [CTL, "picture", "ARRAY", "FILE"]]
+           [ARRAY, "picture", "ARRAY", "FILE"]]
 # Programs that ask the daemon.
 ASKING = [[CTL, "status"], [CTL, "status", "--json"], [CTL, "ops"], [CTL, "doctor"], [CTL, "bench", "--iterations", "1"],
           [CTL, "topology"], [CTL, "jobs", "--json"]]

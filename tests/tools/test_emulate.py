@@ -455,8 +455,9 @@ class Emulation(unittest.TestCase):
 
     def test_without_a_daemon_the_code_is_3(self):
         environment = dict(os.environ, TORUS_SOCKET="/nonexistent/torusd.sock")
-        for command in (["status"], ["queues"], ["bench"], ["fft", "a.npy", "b.npy"]):
-            done = subprocess.run([CTL, *command], capture_output=True, text=True,
+        for command in ([CTL, "status"], [CTL, "queues"], [CTL, "bench"],
+                        [os.path.join(os.path.dirname(CTL), "torus-array"), "fft", "a.npy", "b.npy"]):
+            done = subprocess.run(command, capture_output=True, text=True,
                                   env=environment, timeout=DEADLINE_S)
             self.assertEqual(done.returncode, 3)
             self.assertIn("/nonexistent/torusd.sock", done.stderr)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torusctl explain: its lines compared with the methods, its totals with the bound."""
+"""torus-plan: its lines compared with the methods, its totals with the bound."""
 import itertools
 import json
 import math
@@ -10,13 +10,15 @@ import sys
 import unittest
 
 CTL = os.path.abspath(sys.argv.pop(1))
+ARRAY = os.path.join(os.path.dirname(CTL), "torus-array")
+PLAN = os.path.join(os.path.dirname(CTL), "torus-plan")
 os.environ["TORUS_SOCKET"] = "/nonexistent/socket"  # else it takes the fabric of a daemon
 METHODS = ["random", "phased", "pairwise", "two-phase"]
 BYTES = 12288
 
 
 def explain(shape, *options):
-    return subprocess.run([CTL, "explain", "alltoall", "--shape", shape, *options],
+    return subprocess.run([PLAN, "alltoall", "--shape", shape, *options],
                           capture_output=True, text=True, timeout=60)
 
 
@@ -191,7 +193,7 @@ OPERATIONS = ["barrier", "broadcast", "reduce", "allreduce", "reduce_scatter", "
 
 
 def call(operation, shape, *options):
-    return subprocess.run([CTL, "explain", operation, "--shape", shape, *options],
+    return subprocess.run([PLAN, operation, "--shape", shape, *options],
                           capture_output=True, text=True, timeout=60)
 
 
@@ -341,12 +343,18 @@ class EveryOperation(unittest.TestCase):
             self.assertIn(words, done.stderr)
 
     def test_a_command_that_is_cut_short_is_guessed(self):
-        for word, guess in (("expl", "explain"), ("emul", "emulate"), ("exlpain", "explain"),
-                            ("ftt", "fft")):
-            done = subprocess.run([CTL, word], capture_output=True, text=True, timeout=60)
+        for program, word, guess in ((CTL, "stra", "stragglers"), (CTL, "emul", "emulate"),
+                                     (CTL, "dotcor", "doctor"), (ARRAY, "ftt", "fft")):
+            done = subprocess.run([program, word], capture_output=True, text=True, timeout=60)
             self.assertEqual(done.returncode, 2)
             self.assertIn(f"unknown command {word}; the nearest is {guess}; ", done.stderr)
             self.assertEqual(done.stderr.count("\n"), 1)
+
+    def test_a_command_that_moved_is_named(self):
+        for word, now in (("explain", "torus-plan"), ("fft", "torus-array fft"), ("picture", "torus-array picture")):
+            done = subprocess.run([CTL, word, "more"], capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.returncode, 2)
+            self.assertEqual(done.stderr, f"torusctl: {word} is another program now: {now} (package torus-tools)\n")
 
     def test_who_does_not_know_the_commands_is_told_them(self):
         def ask(*arguments):
@@ -371,7 +379,7 @@ class Times(unittest.TestCase):
     PACKET, MESSAGE = 256 << 10, 8 << 10
 
     def told(self, operation, *options):
-        done = subprocess.run([CTL, "explain", operation, "--shape", "4", "--fabric", "direct", "--packet", "256K",
+        done = subprocess.run([PLAN, operation, "--shape", "4", "--fabric", "direct", "--packet", "256K",
                                "--bytes", "1M", "--json", *options], capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)
@@ -403,7 +411,7 @@ class Times(unittest.TestCase):
             self.assertIsNone(self.told(operation)["predicted_seconds"])
             found = self.told(operation, "--link-rate", "1MB/s")
             self.assertAlmostEqual(found["predicted_seconds"], found["predicted_slots"] * self.PACKET / 1e6, places=6)
-        done = subprocess.run([CTL, "explain", "allreduce", "--shape", "4", "--fabric", "direct", "--bytes", "1M",
+        done = subprocess.run([PLAN, "allreduce", "--shape", "4", "--fabric", "direct", "--bytes", "1M",
                                "--link-rate", "1MB/s"], capture_output=True, text=True, timeout=60)
         self.assertIn("  predicted  6.0625 slots: 1589 ms at 1 MB/s\n", done.stdout)
 
@@ -412,8 +420,8 @@ class OwnMachine(unittest.TestCase):
     def test_the_daemon_of_this_node_tells_shape_and_fabric(self):
         for fabric in ("direct", "routed"):
             done = subprocess.run([CTL, "emulate", "2x3", "--ranks", "1", "--fabric", fabric, "--", "sh", "-c",
-                                   f"{CTL} explain allreduce; {CTL} explain alltoall --shape 4x4; "
-                                   f"{CTL} explain alltoall --shape 4x4 --fabric routed"],
+                                   f"{PLAN} allreduce; {PLAN} alltoall --shape 4x4; "
+                                   f"{PLAN} alltoall --shape 4x4 --fabric routed"],
                                   capture_output=True, text=True, timeout=120)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn(f"on 2x3, {fabric} fabric: 6 ranks", done.stdout)
@@ -423,12 +431,12 @@ class OwnMachine(unittest.TestCase):
     def test_the_daemon_of_this_node_tells_what_a_message_costs(self):
         for overhead, method in (("128KiB", "bcast"), ("1KiB", "bcast_chain")):
             done = subprocess.run([CTL, "emulate", "8", "--ranks", "1", "--set", f"network.message_overhead={overhead}", "--",
-                                   CTL, "explain", "broadcast", "--bytes", "64KiB"], capture_output=True, text=True, timeout=120)
+                                   PLAN, "broadcast", "--bytes", "64KiB"], capture_output=True, text=True, timeout=120)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn(f"  method     {method}: ", done.stdout)
 
     def test_without_a_daemon_the_shape_is_needed(self):
-        done = subprocess.run([CTL, "explain", "allreduce"], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([PLAN, "allreduce"], capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, 2)
         self.assertIn("missing --shape, such as 4x4: no daemon", done.stderr)
 

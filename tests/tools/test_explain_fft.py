@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torusctl explain fft: printed stages, compared with parts of an array counted here."""
+"""torus-plan fft: printed stages, compared with parts of an array counted here."""
 import json
 import math
 import os
@@ -11,11 +11,12 @@ import unittest
 import xml.etree.ElementTree
 
 CTL = os.path.abspath(sys.argv.pop(1))
+PLAN = os.path.join(os.path.dirname(CTL), "torus-plan")
 os.environ["TORUS_SOCKET"] = "/nonexistent/socket"  # else it takes the fabric of a daemon
 
 
 def explain(shape, elements, *options):
-    return subprocess.run([CTL, "explain", "fft", "--shape", shape, "--elements", elements,
+    return subprocess.run([PLAN, "fft", "--shape", shape, "--elements", elements,
                            *options], capture_output=True, text=True, timeout=60)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torusctl explain group: planes and trees of groups with gaps, as JSON and as picture."""
+"""torus-plan group: planes and trees of groups with gaps, as JSON and as picture."""
 import json
 import os
 import subprocess
@@ -9,11 +9,12 @@ import unittest
 import xml.etree.ElementTree
 
 CTL = os.path.abspath(sys.argv.pop(1))
+PLAN = os.path.join(os.path.dirname(CTL), "torus-plan")
 os.environ["TORUS_SOCKET"] = "/nonexistent/socket"  # else it takes the fabric of a daemon
 
 
 def group(shape, *options):
-    return subprocess.run([CTL, "explain", "group", "--shape", shape, *options],
+    return subprocess.run([PLAN, "group", "--shape", shape, *options],
                           capture_output=True, text=True, timeout=60)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torusctl explain redist: schedules, compared with owners counted element by element."""
+"""torus-plan redist: schedules, compared with owners counted element by element."""
 import json
 import math
 import os
@@ -10,12 +10,13 @@ import unittest
 import xml.etree.ElementTree
 
 CTL = os.path.abspath(sys.argv.pop(1))
+PLAN = os.path.join(os.path.dirname(CTL), "torus-plan")
 os.environ["TORUS_SOCKET"] = "/nonexistent/socket"  # else it takes the fabric of a daemon
 KINDS = ["auto", "circulant", "colouring", "classes", "matching", "caterpillar"]
 
 
 def redist(source, to, *options):
-    return subprocess.run([CTL, "explain", "redist", "--from", source, "--to", to, *options],
+    return subprocess.run([PLAN, "redist", "--from", source, "--to", to, *options],
                           capture_output=True, text=True, timeout=60)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torusctl fft with real daemons: output files compared with NumPy."""
+"""torus-array fft with real daemons: output files compared with NumPy."""
 import contextlib
 import fcntl
 import json
@@ -17,13 +17,14 @@ import numpy as np
 from cases import pick
 
 CTL = os.path.abspath(sys.argv.pop(1))
+ARRAY = os.path.join(os.path.dirname(CTL), "torus-array")
 LONG = bool(os.environ.get("TORUS_TEST_LONG"))
 DEADLINE_S = 120
 
 
 def emulate(shape, *arguments, ranks=None):
     many = ["--ranks", str(ranks)] if ranks else []
-    return subprocess.run([CTL, "emulate", shape, *many, "--prefix", "--", CTL, *arguments],
+    return subprocess.run([CTL, "emulate", shape, *many, "--prefix", "--", ARRAY, *arguments],
                           capture_output=True, text=True, timeout=DEADLINE_S)
 
 
@@ -148,7 +149,7 @@ class Transforms(unittest.TestCase):
         np.save(self.path("line.npy"), z.ravel())
         for names, code in ((("spectrum.npy", "z.npy", "--fft"), 0), (("z.npy", "z.npy"), 0),
                             (("spectrum.npy", "z.npy"), 1), (("line.npy", "z.npy"), 1)):
-            done = subprocess.run([CTL, "compare", *(name if name.startswith("--")
+            done = subprocess.run([ARRAY, "compare", *(name if name.startswith("--")
                                                      else self.path(name) for name in names)],
                                   capture_output=True, text=True, timeout=DEADLINE_S)
             self.assertEqual(done.returncode, code)
@@ -158,7 +159,7 @@ class Transforms(unittest.TestCase):
     def test_compare_names_what_does_not_go_together(self):
         np.save(self.path("a.npy"), self.array(4, 5))
         np.save(self.path("b.npy"), np.asfortranarray(self.array(5, 4)))
-        done = subprocess.run([CTL, "compare", self.path("a.npy"), self.path("b.npy")],
+        done = subprocess.run([ARRAY, "compare", self.path("a.npy"), self.path("b.npy")],
                               capture_output=True, text=True, timeout=DEADLINE_S)
         self.assertEqual(done.returncode, 1)
         self.assertIn("a.npy has shape (4, 5) in C order", done.stderr)
@@ -305,7 +306,7 @@ class Transforms(unittest.TestCase):
         np.save(self.path("in.npy"), self.array(15, 10))
         script = '[ $TORUS_RANK = 1 ] || exec 2>"$TERMINAL"; exec "$@"'
         terminal, other = os.openpty()
-        done = subprocess.run([CTL, "emulate", "1x2", "--", "/bin/sh", "-c", script, "sh", CTL,
+        done = subprocess.run([CTL, "emulate", "1x2", "--", "/bin/sh", "-c", script, "sh", ARRAY,
                                "fft", self.path("in.npy"), self.path("out.npy")],
                               env={**os.environ, "TERMINAL": os.ttyname(other)}, timeout=DEADLINE_S)
         self.assertEqual(done.returncode, 0)
@@ -340,7 +341,7 @@ class Transforms(unittest.TestCase):
             self.assertEqual(done.returncode, 1)
             self.assertIn(words, done.stderr)
             for rank in range(2):
-                self.assertIn(f"[{rank}] torusctl fft", done.stderr)
+                self.assertIn(f"[{rank}] torus-array fft", done.stderr)
         self.assertEqual(sorted(os.listdir(self.folder)), before)
 
     def test_an_output_that_cannot_be_written_fails_on_every_rank(self):
@@ -379,7 +380,7 @@ class Transforms(unittest.TestCase):
         """Runs a job until its output is being written, does `how`, and returns its exit code."""
         np.save(self.path("in.npy"), self.random.normal(size=(2500, 2000)))
         for _ in range(20):
-            job = subprocess.Popen([CTL, "emulate", "1x2", "--", CTL, "fft", self.path("in.npy"),
+            job = subprocess.Popen([CTL, "emulate", "1x2", "--", ARRAY, "fft", self.path("in.npy"),
                                     self.path("out.npy")], stderr=subprocess.DEVNULL)
             writing = False
             while job.poll() is None and not writing:

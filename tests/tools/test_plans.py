@@ -20,7 +20,7 @@ class Plans(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
-        self.transform = f"{CTL} fft {self.folder}/in.npy {self.folder}/out.npy"
+        self.transform = f"{os.path.join(os.path.dirname(CTL), 'torus-array')} fft {self.folder}/in.npy {self.folder}/out.npy"
         np.save(self.folder + "/in.npy", np.ones((30, 24)) + 0j)
 
     def daemon(self, effort, *commands):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torusctl redist with real daemons: the output is the input or its transpose for all layouts; the
+"""torus-array redist with real daemons: the output is the input or its transpose for all layouts; the
 part of each rank is that of the layout."""
 import json
 import os
@@ -13,12 +13,13 @@ import numpy as np
 from cases import pick
 
 CTL = os.path.abspath(sys.argv.pop(1))
+ARRAY = os.path.join(os.path.dirname(CTL), "torus-array")
 DEADLINE_S = 120
 
 
 def emulate(shape, *arguments, ranks=None):
     many = ["--ranks", str(ranks)] if ranks else []
-    return subprocess.run([CTL, "emulate", shape, *many, "--prefix", "--", CTL, "redist", *arguments],
+    return subprocess.run([CTL, "emulate", shape, *many, "--prefix", "--", ARRAY, "redist", *arguments],
                           capture_output=True, text=True, timeout=DEADLINE_S)
 
 
@@ -157,7 +158,7 @@ class Redistributions(unittest.TestCase):
             told = self.refused(before, after).splitlines()
             self.assertEqual(len(told), 3, told)  # one rank tells
             head, line, caret = (part.removeprefix("[0] ") for part in told)
-            self.assertTrue(head.startswith(f"torusctl redist: --{name}, character "), head)
+            self.assertTrue(head.startswith(f"torus-array redist: --{name}, character "), head)
             self.assertEqual(line, "  " + text)
             self.assertEqual(caret.strip(), "^")
             self.assertIn(f"character {caret.index('^') - 1}:", head)
@@ -207,7 +208,7 @@ class Redistributions(unittest.TestCase):
         for options, words in ((("--schedule", "swift"), "--schedule must be auto"), (("--fast",), "unknown option --fast"),
                                (("--local-out", "part.npy"), "needs %r"), (("more",), "one input")):
             self.assertIn(words, self.refused("block", "block", *options, code=2))
-        done = subprocess.run([CTL, "redist", "a.npy", "b.npy", "--from", "block"],
+        done = subprocess.run([ARRAY, "redist", "a.npy", "b.npy", "--from", "block"],
                               capture_output=True, text=True, timeout=DEADLINE_S)
         self.assertEqual(done.returncode, 2)
         self.assertIn("missing --from or --to", done.stderr)

@@ -28,7 +28,7 @@ static double copy_rate(void)
     if (from && to) {
         memset(from, 1, BYTES);
         memset(to, 2, BYTES);
-        for (begun = ctl_seconds(); passed < 0.03; passed = ctl_seconds() - begun) {
+        for (begun = tool_seconds(); passed < 0.03; passed = tool_seconds() - begun) {
             for (size_t at = 0; at < BYTES; at += PIECE)
                 memcpy(to + at, from + at, PIECE);
             from[0] = to[BYTES - 1]; /* keeps the compiler from removing the copies */

@@ -116,12 +116,12 @@ static bool all_alive(struct emulation *e)
 bool daemons_wait_ready(struct emulation *e)
 {
     uint32_t ready = 0;
-    double until = ctl_seconds() + READY_SECONDS;
+    double until = tool_seconds() + READY_SECONDS;
     while (ready < e->topology.nodes) {
         char text[512];
         struct pollfd p[2] = {{.fd = e->notify, .events = POLLIN},
                               {.fd = e->signals, .events = POLLIN}};
-        double left = until - ctl_seconds();
+        double left = until - tool_seconds();
         if (left > 0 && poll(p, 2, (int)(left * 1000) + 1) < 0)
             continue;
         if (left <= 0) {

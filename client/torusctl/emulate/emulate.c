@@ -79,7 +79,7 @@ static int run_emulate(int argc, char **argv)
     static struct emulation e;
     const char *wrong = options_parse(&e, argc, argv);
     if (wrong)
-        return ctl_usage("emulate", wrong);
+        return tool_usage("emulate", wrong);
     if (ranks_ask(&e, "--help") || ranks_ask(&e, "--version"))
         return run_once(&e);
     e.prefixed = e.prefixed || !ranks_ask(&e, "--json");
@@ -109,7 +109,7 @@ static int run_emulate(int argc, char **argv)
     return e.code;
 }
 
-const struct ctl_command ctl_command_emulate = {
+const struct tool_command ctl_command_emulate = {
     .name = "emulate",
     .arguments = "SHAPE [options] -- COMMAND ...",
     .what = "run COMMAND once per rank on an emulated torus of daemons",

@@ -23,14 +23,14 @@ void forming_note(struct emulation *e, uint32_t rank, int code)
     e->ended.rank = rank;
     e->ended.code = code;
     e->ended.step_s = FIRST_S;
-    e->ended.look_at_s = ctl_seconds() + FIRST_S;
+    e->ended.look_at_s = tool_seconds() + FIRST_S;
 }
 
 int forming_wait_ms(const struct emulation *e)
 {
     if (!e->ended.any || !e->running)
         return -1;
-    double left = e->ended.look_at_s - ctl_seconds();
+    double left = e->ended.look_at_s - tool_seconds();
     return left > 0 ? (int)(left * 1000) + 1 : 0;
 }
 
@@ -133,7 +133,7 @@ void forming_check(struct emulation *e)
     if (e->ended.context && is_forming(e, e->ended.context))
         end_joins(e, e->ended.context);
     e->ended.step_s = e->ended.step_s * 2 < MOST_S ? e->ended.step_s * 2 : MOST_S;
-    e->ended.look_at_s = ctl_seconds() + e->ended.step_s;
+    e->ended.look_at_s = tool_seconds() + e->ended.step_s;
 }
 
 void forming_end(struct emulation *e)

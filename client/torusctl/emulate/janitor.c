@@ -82,7 +82,7 @@ void janitor_clean_up(const struct janitor *j)
     sigset_t child;
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
-    double begin = ctl_seconds(), passed = 0;
+    double begin = tool_seconds(), passed = 0;
     /* The children of a child that ends become children of this process, so repeat until none is
      * left. A process that cannot be killed, such as another user's, is given up after a while. */
     while (kill_children(j, passed < GRACE_SECONDS) && passed < 2 * GRACE_SECONDS) {
@@ -91,7 +91,7 @@ void janitor_clean_up(const struct janitor *j)
             ended = true;
         if (!ended)
             sigtimedwait(&child, NULL, &look);
-        passed = ctl_seconds() - begin;
+        passed = tool_seconds() - begin;
     }
     if (j->folder)
         remove_folder(j->folder);

@@ -76,7 +76,7 @@ static const char *parse_option(struct emulation *e, int argc, char **argv, int 
         return NULL;
     }
     if (!value)
-        return ctl_no_option(name);
+        return tool_no_option(name);
     (*i)++;
     if (strcmp(name, "--ranks") == 0)
         return number(value, &e->ranks);
@@ -110,7 +110,7 @@ static const char *parse_option(struct emulation *e, int argc, char **argv, int 
     }
     if (strcmp(name, "--link-latency") == 0)
         return add_setting(e, "torus.link_latency=", value);
-    return ctl_no_option(name);
+    return tool_no_option(name);
 }
 
 const char *options_parse(struct emulation *e, int argc, char **argv)

@@ -34,7 +34,7 @@ static const char *parse(struct emulation *e, int argc, char **argv)
             continue;
         }
         if (!value || strcmp(value, "--") == 0)
-            return ctl_no_option(name);
+            return tool_no_option(name);
         i++;
         if (strcmp(name, "-n") == 0 || strcmp(name, "--ranks") == 0)
             wrong = number(value, &e->ranks);
@@ -45,7 +45,7 @@ static const char *parse(struct emulation *e, int argc, char **argv)
         else if (strcmp(name, "--socket") == 0)
             e->socket = value;
         else
-            return ctl_no_option(name);
+            return tool_no_option(name);
         if (wrong)
             return wrong;
     }
@@ -82,9 +82,9 @@ static int run_run(int argc, char **argv)
     static struct emulation e = {.served = true, .life = {-1, -1}};
     const char *wrong = parse(&e, argc, argv);
     if (wrong)
-        return ctl_usage("run", wrong);
+        return tool_usage("run", wrong);
     int code = EXIT_WELL;
-    torus_context *c = ctl_open(e.socket, 0, &code); /* before any process starts */
+    torus_context *c = tool_open(e.socket, 0, &code); /* before any process starts */
     if (!c)
         return code;
     if (!e.job[0]) /* a name that no other command has, on any host */
@@ -107,7 +107,7 @@ static int run_run(int argc, char **argv)
     return e.code;
 }
 
-const struct ctl_command ctl_command_run = {
+const struct tool_command ctl_command_run = {
     .name = "run",
     .arguments = "[-n K] [--job NAME [--size N]] [options] -- COMMAND ...",
     .what = "run COMMAND as ranks of a job, on the daemon of this host",

@@ -52,7 +52,7 @@ static void handle_signal(struct emulation *e)
     ranks_signal(e, kill_now ? SIGKILL : (int)info.ssi_signo);
     ranks_signal(e, SIGCONT);
     if (e->interrupted == 1)
-        e->kill_at_s = ctl_seconds() + RANKS_SECONDS;
+        e->kill_at_s = tool_seconds() + RANKS_SECONDS;
     if (e->code == 0)
         e->code = 128 + (int)info.ssi_signo;
 }
@@ -60,7 +60,7 @@ static void handle_signal(struct emulation *e)
 /* kill_late kills the ranks that a signal has not ended in time. */
 static void kill_late(struct emulation *e)
 {
-    if (e->kill_at_s == 0 || ctl_seconds() < e->kill_at_s || e->running == 0)
+    if (e->kill_at_s == 0 || tool_seconds() < e->kill_at_s || e->running == 0)
         return;
     fprintf(stderr, "torusctl: killed ranks that did not end within %d s of the signal: %u\n",
             RANKS_SECONDS, e->running);
@@ -73,7 +73,7 @@ static void kill_late(struct emulation *e)
 static int wait_ms(const struct emulation *e)
 {
     int forming = forming_wait_ms(e);
-    double left = e->kill_at_s - ctl_seconds();
+    double left = e->kill_at_s - tool_seconds();
     int kills = e->kill_at_s == 0 || !e->running ? -1 : left > 0 ? (int)(left * 1000) + 1 : 0;
     return forming < 0 || (kills >= 0 && kills < forming) ? kills : forming;
 }
@@ -153,12 +153,12 @@ void supervise_stop(struct emulation *e)
     ranks_signal(e, SIGKILL);
     kill_orphans(e);
     daemons_signal(e, SIGTERM);
-    double until = ctl_seconds() + STOP_SECONDS;
+    double until = tool_seconds() + STOP_SECONDS;
     bool killed = false;
     for (reap_stopped(e, killed); daemons_count(e); reap_stopped(e, killed)) {
         struct pollfd p = {.fd = e->signals, .events = POLLIN};
         struct signalfd_siginfo info;
-        double left = until - ctl_seconds();
+        double left = until - tool_seconds();
         if (left <= 0 && !killed) {
             fprintf(stderr, "torusctl: killed daemons that did not stop: %u\n", daemons_count(e));
             daemons_signal(e, SIGKILL);

@@ -232,33 +232,33 @@ static int run(int argc, char **argv)
 {
     struct ins_choices o;
     struct ins_machine m;
-    struct wish w = {.operation = ctl_take_option(&argc, argv, "--operation"),
-                     .group = ctl_take_option(&argc, argv, "--group"),
-                     .why = ctl_take_option(&argc, argv, "--why")};
+    struct wish w = {.operation = tool_take_option(&argc, argv, "--operation"),
+                     .group = tool_take_option(&argc, argv, "--group"),
+                     .why = tool_take_option(&argc, argv, "--why")};
     char *end = NULL;
     int code = EXIT_WELL;
     bool is_user = ins_wanted_take(&w.wanted, &argc, argv);
     const char *wrong = ins_read_choices(argc, argv, &o, &w.wanted.job);
     if (wrong)
-        return ctl_usage("cancel", ctl_no_option(wrong));
+        return tool_usage("cancel", tool_no_option(wrong));
     if (!is_user)
-        return ctl_usage("cancel", INS_USER_WRONG);
+        return tool_usage("cancel", INS_USER_WRONG);
     if (!w.wanted.job)
-        return ctl_usage("cancel", "expected the name of a job (torusctl jobs)");
+        return tool_usage("cancel", "expected the name of a job (torusctl jobs)");
     if (o.watch)
-        return ctl_usage("cancel", "--watch: a cancellation happens once; torusctl ops --watch "
-                                   "shows what is left");
+        return tool_usage("cancel", "--watch: a cancellation happens once; torusctl ops --watch "
+                                    "shows what is left");
     w.number = w.operation ? strtoull(w.operation, &end, 10) : 0;
     if (w.operation && (w.operation[0] < '0' || w.operation[0] > '9' || *end))
-        return ctl_usage("cancel", "--operation takes a number (torusctl ops)");
-    torus_context *c = ctl_open(o.socket, o.patience_s, &code);
+        return tool_usage("cancel", "--operation takes a number (torusctl ops)");
+    torus_context *c = tool_open(o.socket, o.patience_s, &code);
     if (!c)
         return code;
     ins_machine_begin(&m, c, o.timeout_s, o.here);
     w.ask = calloc(m.nodes, sizeof *w.ask);
     code = w.ask ? cancel(&m, &o, &w) : fail("no memory");
     if (code == INS_LOST)
-        code = fail(ctl_error(c));
+        code = fail(tool_error(c));
     free(w.ask);
     json_decref(w.asked);
     ins_machine_end(&m);
@@ -266,7 +266,7 @@ static int run(int argc, char **argv)
     return code;
 }
 
-const struct ctl_command ctl_command_cancel = {
+const struct tool_command ctl_command_cancel = {
     .name = "cancel",
     .arguments = "JOB [--operation N] [--group ID] [--user UID] [--why TEXT] [--timeout SECONDS] "
                  "[--json] [--socket PATH]",

@@ -239,8 +239,8 @@ int ins_ask(const char *name, int argc, char **argv, ins_print_fn *print)
     int code = EXIT_WELL;
     const char *wrong = ins_read_choices(argc, argv, &o, NULL);
     if (wrong)
-        return ctl_usage(name, ctl_no_option(wrong));
-    torus_context *c = ctl_open(o.socket, o.patience_s, &code);
+        return tool_usage(name, tool_no_option(wrong));
+    torus_context *c = tool_open(o.socket, o.patience_s, &code);
     if (!c)
         return code;
     bool good = ask_once(c, &o, print);
@@ -249,7 +249,7 @@ int ins_ask(const char *name, int argc, char **argv, ins_print_fn *print)
         good = ask_once(c, &o, print);
     }
     if (!good) {
-        fprintf(stderr, "torusctl %s: %s\n", name, ctl_error(c));
+        fprintf(stderr, "torusctl %s: %s\n", name, tool_error(c));
         code = EXIT_FAILED;
     }
     torus_close(c);

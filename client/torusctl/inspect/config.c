@@ -242,16 +242,16 @@ static int diff(struct ins_machine *m, const struct ins_choices *o, const char *
 static int run(int argc, char **argv)
 {
     struct ins_choices o;
-    const char *daemon = ctl_take_option(&argc, argv, "--daemon"), *file = NULL;
+    const char *daemon = tool_take_option(&argc, argv, "--daemon"), *file = NULL;
     const char *what = argc > 1 ? argv[1] : "";
     bool checks = strcmp(what, "check") == 0, differs = strcmp(what, "diff") == 0;
     char both[2 * LINE_BYTES];
     if (!checks && !differs && strcmp(what, "show") != 0)
-        return ctl_usage("config", "expected check, show or diff");
+        return tool_usage("config", "expected check, show or diff");
     argv[1] = argv[0];
     const char *wrong = ins_read_choices(argc - 1, argv + 1, &o, checks || differs ? &file : NULL);
     if (wrong)
-        return ctl_usage("config", ctl_no_option(wrong));
+        return tool_usage("config", tool_no_option(wrong));
     if (!checks && !differs)
         return ins_run_with("config", &o, NULL, show);
     if (!(daemon = find_torusd(daemon)))
@@ -262,7 +262,7 @@ static int run(int argc, char **argv)
     return ins_run_with("config", &o, both, diff);
 }
 
-const struct ctl_command ctl_command_config = {
+const struct tool_command ctl_command_config = {
     .name = "config",
     .arguments = "check [FILE] | show | diff [FILE]  [--daemon PATH] [--here] [--timeout "
                  "SECONDS] [--watch] [--json] [--socket PATH]",

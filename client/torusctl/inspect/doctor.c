@@ -432,14 +432,14 @@ static int run(int argc, char **argv)
     struct ins_choices o;
     const char *wrong = ins_read_choices(argc, argv, &o, NULL);
     if (wrong)
-        return ctl_usage(argv[0], ctl_no_option(wrong));
+        return tool_usage(argv[0], tool_no_option(wrong));
     int code = ins_run_with(argv[0], &o, NULL, show);
     if (code == EXIT_NO_DAEMON)
         examine_here(o.as_json);
     return code;
 }
 
-const struct ctl_command ctl_command_doctor = {
+const struct tool_command ctl_command_doctor = {
     .name = "doctor",
     .arguments = INS_ARGUMENTS,
     .what = "check ports, keys, clocks, MTU, limits and versions of all nodes; say what to do",

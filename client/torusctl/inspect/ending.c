@@ -26,7 +26,7 @@ static int64_t ask_node(struct ins_machine *m, uint32_t node,
         if (error == TORUS_PENDING)
             snprintf(text, bytes, "node %u has not answered within %.1f s", node, m->timeout_s);
         else if (error != TORUS_OK)
-            snprintf(text, bytes, "%s", ctl_error(m->c));
+            snprintf(text, bytes, "%s", tool_error(m->c));
         if (error != TORUS_OK)
             return -1;
     } while (reply.id != id);

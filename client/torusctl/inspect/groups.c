@@ -186,7 +186,7 @@ static int run(int argc, char **argv)
     return ins_run(argc, argv, false, show);
 }
 
-const struct ctl_command ctl_command_groups = {
+const struct tool_command ctl_command_groups = {
     .name = "groups",
     .arguments = INS_ARGUMENTS,
     .what = "show the groups of ranks: members, calls done, and why one is broken or parted",

@@ -170,7 +170,7 @@ static int run(int argc, char **argv)
     return ins_run(argc, argv, false, show);
 }
 
-const struct ctl_command ctl_command_jobs = {
+const struct tool_command ctl_command_jobs = {
     .name = "jobs",
     .arguments = INS_ARGUMENTS,
     .what = "show the jobs: ranks, nodes, state, age, and the operation in flight",

@@ -201,7 +201,7 @@ static int run(int argc, char **argv)
     return ins_run(argc, argv, false, show);
 }
 
-const struct ctl_command ctl_command_links = {
+const struct tool_command ctl_command_links = {
     .name = "links",
     .arguments = INS_ARGUMENTS,
     .what = "show each link: its state, since when, and what was sent over it",

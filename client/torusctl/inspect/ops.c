@@ -145,7 +145,7 @@ static int run(int argc, char **argv)
     return ins_ask("ops", argc, argv, print_ops);
 }
 
-const struct ctl_command ctl_command_ops = {
+const struct tool_command ctl_command_ops = {
     .name = "ops",
     .arguments = "[--here] [--timeout SECONDS] [--watch] [--json] [--socket PATH]",
     .what = "show the operations in flight, and why each waits",

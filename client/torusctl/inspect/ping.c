@@ -138,7 +138,7 @@ static int ping(torus_context *c, const struct ins_choices *o, struct probes *p,
     if (error == TORUS_OK || error == TORUS_PENDING)
         code = finish(&m, p, o->as_json);
     else
-        fprintf(stderr, "torusctl ping: %s\n", ctl_error(c));
+        fprintf(stderr, "torusctl ping: %s\n", tool_error(c));
     ins_machine_end(&m);
     return code;
 }
@@ -148,18 +148,18 @@ static int run(int argc, char **argv)
     struct ins_choices o;
     const char *word = NULL;
     char *end = NULL;
-    const char *count = ctl_take_option(&argc, argv, "--count");
+    const char *count = tool_take_option(&argc, argv, "--count");
     long wanted = count ? strtol(count, &end, 10) : COUNT;
     if (count && (*end || wanted < 1 || wanted > COUNT_MAX))
-        return ctl_usage("ping", "--count takes a number from 1 to 1000000");
+        return tool_usage("ping", "--count takes a number from 1 to 1000000");
     const char *wrong = ins_read_choices(argc, argv, &o, &word);
     if (wrong)
-        return ctl_usage("ping", ctl_no_option(wrong));
+        return tool_usage("ping", tool_no_option(wrong));
     unsigned long node = word ? strtoul(word, &end, 10) : 0;
     if (!word || word[0] < '0' || word[0] > '9' || *end || node >= TD_NODES_MAX)
-        return ctl_usage("ping", "expected the number of a node");
+        return tool_usage("ping", "expected the number of a node");
     int code = EXIT_WELL;
-    torus_context *c = ctl_open(o.socket, o.patience_s, &code);
+    torus_context *c = tool_open(o.socket, o.patience_s, &code);
     for (bool first = true; c && (first || (o.watch && code == EXIT_WELL)); first = false) {
         struct probes p = {.node = (uint32_t)node, .times = json_array()};
         if (!first)
@@ -171,7 +171,7 @@ static int run(int argc, char **argv)
     return code;
 }
 
-const struct ctl_command ctl_command_ping = {
+const struct tool_command ctl_command_ping = {
     .name = "ping",
     .arguments = "NODE [--count N] [--timeout SECONDS] [--watch] [--json] [--socket PATH]",
     .what = "measure the time that the daemon of a node takes to answer that of this one",

@@ -216,7 +216,7 @@ static int run_plans(int argc, char **argv)
     return ins_run(argc, argv, false, show);
 }
 
-const struct ctl_command ctl_command_plans = {
+const struct tool_command ctl_command_plans = {
     .name = "plans",
     .arguments = INS_ARGUMENTS,
     .what = "list the plans of 1-D transforms: effort and execution time",

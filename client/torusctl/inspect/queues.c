@@ -218,7 +218,7 @@ static int run_queues(int argc, char **argv)
     return ins_run(argc, argv, false, show);
 }
 
-const struct ctl_command ctl_command_queues = {
+const struct tool_command ctl_command_queues = {
     .name = "queues",
     .arguments = INS_ARGUMENTS,
     .what = "show the queues, channels and links of the routers (routed fabric)",

@@ -456,7 +456,7 @@ json_t *ins_record(struct ins_machine *m, const char *command, const struct ins_
         for (size_t i = 0; i < sizeof only_merge / sizeof only_merge[0]; i++)
             json_object_del(record, only_merge[i]);
     } else if (!asked) {
-        fprintf(stderr, "torusctl %s: %s\n", command, ctl_error(m->c));
+        fprintf(stderr, "torusctl %s: %s\n", command, tool_error(m->c));
     } else if (wanted->job) {
         fprintf(stderr, "torusctl %s: no node has a record of a job %s of %s\n", command,
                 wanted->job, ins_wanted_owner(wanted, owner, sizeof owner));
@@ -560,10 +560,10 @@ int ins_record_run(int argc, char **argv, ins_record_fn *show)
     bool is_user = ins_wanted_take(&wanted, &argc, argv);
     const char *wrong = ins_read_choices(argc, argv, &o, &wanted.job);
     if (wrong)
-        return ctl_usage(argv[0], ctl_no_option(wrong));
+        return tool_usage(argv[0], tool_no_option(wrong));
     if (!is_user)
-        return ctl_usage(argv[0], INS_USER_WRONG);
-    torus_context *c = ctl_open(o.socket, o.patience_s, &code);
+        return tool_usage(argv[0], INS_USER_WRONG);
+    torus_context *c = tool_open(o.socket, o.patience_s, &code);
     for (bool first = true; c && code == EXIT_WELL && (first || o.watch); first = false) {
         struct ins_machine m;
         if (!first)

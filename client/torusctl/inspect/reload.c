@@ -15,17 +15,17 @@ static int ask(torus_context *c)
     if (error == TORUS_OK)
         printf("node %u: %s\n", torus_node(c), td_text_show(reply.text, text, sizeof text));
     else
-        fprintf(stderr, "torusctl reload: %s\n", ctl_error(c));
+        fprintf(stderr, "torusctl reload: %s\n", tool_error(c));
     return error == TORUS_OK ? EXIT_WELL : EXIT_FAILED;
 }
 
 static int run(int argc, char **argv)
 {
     int code = EXIT_FAILED;
-    const char *socket = ctl_take_option(&argc, argv, "--socket");
+    const char *socket = tool_take_option(&argc, argv, "--socket");
     if (argc > 1)
-        return ctl_usage("reload", ctl_no_option(argv[1]));
-    torus_context *c = ctl_open(socket, 0, &code);
+        return tool_usage("reload", tool_no_option(argv[1]));
+    torus_context *c = tool_open(socket, 0, &code);
     if (!c)
         return code;
     code = ask(c);
@@ -33,7 +33,7 @@ static int run(int argc, char **argv)
     return code;
 }
 
-const struct ctl_command ctl_command_reload = {
+const struct tool_command ctl_command_reload = {
     .name = "reload",
     .arguments = "[--socket PATH]",
     .what = "let the daemon read its configuration again, and say what changed",

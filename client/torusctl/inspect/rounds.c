@@ -25,7 +25,7 @@ int ins_run_with(const char *name, const struct ins_choices *o, const char *word
                  ins_round_fn *round)
 {
     int code = EXIT_WELL;
-    torus_context *c = ctl_open(o->socket, o->patience_s, &code);
+    torus_context *c = tool_open(o->socket, o->patience_s, &code);
     for (bool first = true; c && (first || (o->watch && code != INS_LOST)); first = false) {
         struct ins_machine m;
         if (!first)
@@ -37,7 +37,7 @@ int ins_run_with(const char *name, const struct ins_choices *o, const char *word
             code = EXIT_FAILED;
         ins_machine_end(&m);
         if (code == INS_LOST)
-            fprintf(stderr, "torusctl %s: %s\n", name, ctl_error(c));
+            fprintf(stderr, "torusctl %s: %s\n", name, tool_error(c));
         if (fflush(stdout) != 0)
             break;
     }
@@ -50,7 +50,7 @@ int ins_run(int argc, char **argv, bool word, ins_round_fn *round)
     struct ins_choices o;
     const char *found = NULL, *wrong = ins_read_choices(argc, argv, &o, word ? &found : NULL);
     if (wrong)
-        return ctl_usage(argv[0], ctl_no_option(wrong));
+        return tool_usage(argv[0], tool_no_option(wrong));
     return ins_run_with(argv[0], &o, found, round);
 }
 

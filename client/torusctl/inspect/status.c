@@ -196,7 +196,7 @@ static int run_status(int argc, char **argv)
     return ins_ask("status", argc, argv, print_status);
 }
 
-const struct ctl_command ctl_command_status = {
+const struct tool_command ctl_command_status = {
     .name = "status",
     .arguments = "[--here] [--timeout SECONDS] [--watch] [--json] [--socket PATH]",
     .what = "show the peers of the node, and the clients, jobs and operations of all",

@@ -89,7 +89,7 @@ static int run(int argc, char **argv)
     return ins_record_run(argc, argv, show);
 }
 
-const struct ctl_command ctl_command_stragglers = {
+const struct tool_command ctl_command_stragglers = {
     .name = "stragglers",
     .arguments =
         "[JOB] [--user UID] [--here] [--timeout SECONDS] [--watch] [--json] [--socket PATH]",

@@ -187,14 +187,14 @@ static int show(struct ins_machine *m, const struct ins_choices *o, const char *
 static int run(int argc, char **argv)
 {
     struct ins_choices o;
-    const char *svg = ctl_take_option(&argc, argv, "--svg");
+    const char *svg = tool_take_option(&argc, argv, "--svg");
     const char *wrong = ins_read_choices(argc, argv, &o, NULL);
     if (wrong)
-        return ctl_usage(argv[0], ctl_no_option(wrong));
+        return tool_usage(argv[0], tool_no_option(wrong));
     return ins_run_with(argv[0], &o, svg, show);
 }
 
-const struct ctl_command ctl_command_topology = {
+const struct tool_command ctl_command_topology = {
     .name = "topology",
     .arguments = "[--svg FILE] " INS_ARGUMENTS,
     .what = "draw the torus with the load of its links and its dead parts",

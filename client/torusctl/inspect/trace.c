@@ -51,7 +51,7 @@ static int find_job(struct ins_machine *m, struct wish *w)
     json_t *rows = ins_machine_rows(m, TD_STATUS_WAITS, record_json), *row = NULL, *best = NULL;
     size_t i = 0;
     if (!rows) {
-        fprintf(stderr, "torusctl trace: %s\n", ctl_error(m->c));
+        fprintf(stderr, "torusctl trace: %s\n", tool_error(m->c));
         return EXIT_FAILED;
     }
     json_array_foreach(rows, i, row)
@@ -279,7 +279,7 @@ static int trace(torus_context *c, const struct ins_choices *o, struct wish *w)
     m.compact = o->watch;
     int code = find_job(&m, w);
     if (code == EXIT_WELL && !ins_rings_read(&m, w->selection.world, &rings)) {
-        fprintf(stderr, "torusctl trace: %s\n", ctl_error(c));
+        fprintf(stderr, "torusctl trace: %s\n", tool_error(c));
         code = EXIT_FAILED;
     }
     if (code == EXIT_WELL) {
@@ -315,26 +315,26 @@ static int run(int argc, char **argv)
     struct wish w = {.lines = LINES};
     char *end = NULL;
     bool is_user = ins_wanted_take(&w.wanted, &argc, argv);
-    const char *operation = ctl_take_option(&argc, argv, "--operation");
-    const char *lines = ctl_take_option(&argc, argv, "--lines");
-    w.file = ctl_take_option(&argc, argv, "-o");
+    const char *operation = tool_take_option(&argc, argv, "--operation");
+    const char *lines = tool_take_option(&argc, argv, "--lines");
+    w.file = tool_take_option(&argc, argv, "-o");
     const char *wrong = ins_read_choices(argc, argv, &o, &w.wanted.job);
     if (wrong)
-        return ctl_usage("trace", ctl_no_option(wrong));
+        return tool_usage("trace", tool_no_option(wrong));
     if (!is_user)
-        return ctl_usage("trace", INS_USER_WRONG);
+        return tool_usage("trace", INS_USER_WRONG);
     if (w.file && (o.watch || o.as_json || lines))
-        return ctl_usage("trace", "-o writes the timeline, as JSON, once: give it without --json, "
-                                  "--watch and --lines, which show the latest calls");
+        return tool_usage("trace", "-o writes the timeline, as JSON, once: give it without --json, "
+                                   "--watch and --lines, which show the latest calls");
     if (lines && !read_lines(lines, &w.lines))
-        return ctl_usage("trace", "--lines takes a number of lines, or all");
+        return tool_usage("trace", "--lines takes a number of lines, or all");
     w.as_json = o.as_json;
     w.selection.one = operation != NULL;
     w.selection.number = operation ? strtoull(operation, &end, 10) : 0;
     if (operation && (operation[0] < '0' || operation[0] > '9' || *end))
-        return ctl_usage("trace", "--operation takes a number (torusctl ops)");
+        return tool_usage("trace", "--operation takes a number (torusctl ops)");
     int code = EXIT_WELL;
-    torus_context *c = ctl_open(o.socket, o.patience_s, &code);
+    torus_context *c = tool_open(o.socket, o.patience_s, &code);
     for (bool first = true; c && code == EXIT_WELL && (first || o.watch); first = false) {
         if (!first)
             ins_pause();
@@ -345,7 +345,7 @@ static int run(int argc, char **argv)
     return code;
 }
 
-const struct ctl_command ctl_command_trace = {
+const struct tool_command ctl_command_trace = {
     .name = "trace",
     .arguments = "[JOB] [--user UID] [--operation N] [--lines N|all] [-o FILE.json] " INS_ARGUMENTS,
     .what = "show the latest calls of a job, also one that is over, or write a timeline of all",

@@ -14,7 +14,7 @@ enum { SHOWN = 4 /* jobs */ };
 bool ins_wanted_take(struct ins_wanted *w, int *argc, char **argv)
 {
     char *end = NULL;
-    const char *user = ctl_take_option(argc, argv, "--user");
+    const char *user = tool_take_option(argc, argv, "--user");
     *w = (struct ins_wanted){.uid = -1};
     if (!user)
         return true;

@@ -118,7 +118,7 @@ static int run(int argc, char **argv)
     return ins_record_run(argc, argv, show);
 }
 
-const struct ctl_command ctl_command_why = {
+const struct tool_command ctl_command_why = {
     .name = "why",
     .arguments =
         "[JOB] [--user UID] [--here] [--timeout SECONDS] [--watch] [--json] [--socket PATH]",
