@@ -27,8 +27,8 @@ static void remove_lost(torus_group *g, const uint8_t *lost)
 static int shrink_reply(torus_request *r, const struct td_reply *reply, bool *again)
 {
     const torus_group *g = r->new_group;
-    const uint8_t *lost = reply->u.joined.lost;
-    uint32_t bytes = reply->u.joined.lost_bytes;
+    const uint8_t *lost = reply->u.joined.lost.bits;
+    uint32_t bytes = reply->u.joined.lost.bytes;
     if (bytes && (bytes != (g->size + 7) / 8 || is_lost(lost, g->rank)))
         return tl_malformed(r->context,
                             "%u bytes of lost ranks of a group of size %u, with or without rank %u",

@@ -177,7 +177,7 @@ static struct swarm_party *new_successor(struct swarm *s, struct swarm_party *p,
         p->left_out = malloc(td_bit_bytes(p->size));
     if (!p->left_out)
         abort();
-    memcpy(p->left_out, r->u.joined.lost, td_bit_bytes(p->size));
+    memcpy(p->left_out, r->u.joined.lost.bits, td_bit_bytes(p->size));
     return next;
 }
 
@@ -186,12 +186,13 @@ static void succeed(struct swarm *s, struct swarm_party *p, uint32_t member,
                     const struct td_reply *r)
 {
     uint32_t rank = r->u.joined.rank;
-    if (r->u.joined.lost_bytes != td_bit_bytes(p->size))
-        swarm_failed(s, "shrink: the list of lost ranks has %u bytes", r->u.joined.lost_bytes);
+    if (r->u.joined.lost.bytes != td_bit_bytes(p->size))
+        swarm_failed(s, "shrink: the list of lost ranks has %u bytes", r->u.joined.lost.bytes);
     struct swarm_party *next = p->successor == SWARM_NONE ? NULL : &s->party[p->successor];
-    if (!next || (next->instance != r->u.joined.instance && may_follow(s, p, r->u.joined.lost)))
+    if (!next ||
+        (next->instance != r->u.joined.instance && may_follow(s, p, r->u.joined.lost.bits)))
         next = new_successor(s, p, r);
-    if (memcmp(p->left_out, r->u.joined.lost, r->u.joined.lost_bytes) != 0 ||
+    if (memcmp(p->left_out, r->u.joined.lost.bits, r->u.joined.lost.bytes) != 0 ||
         next->instance != r->u.joined.instance || next->size != r->u.joined.size)
         swarm_failed(s, "split brain: a group has two successors, of %u and of %u ranks",
                      next->size, r->u.joined.size);

@@ -34,7 +34,7 @@ static void list_peers(struct td_page *p)
         const struct td_goodbye *g = &core->goodbyes->of[n];
         row->u.peer = (struct td_row_peer){
             .node = n,
-            .health = state,
+            .state = state,
             .endpoint = core->options.endpoints ? core->options.endpoints[n] : "",
             .error = state == TD_PEER_UP ? "" : td_health_why(core, n),
             .silent_ns = core->link[n].heard_at ? core->now - core->link[n].heard_at + 1 : 0,
@@ -52,7 +52,7 @@ static void fill_client(const struct td_page *p, struct td_row_client *row,
     row->uid = c->uid;
     row->program = c->program;
     if (options->process_state)
-        row->doing = (unsigned char)options->process_state(c->pid);
+        row->process_state = (unsigned char)options->process_state(c->pid);
 }
 
 /* rank_row: a client that is a rank of a group. */
@@ -63,7 +63,7 @@ static void rank_row(struct td_page *p, const struct td_communicator *group,
     if (!row)
         return;
     row->u.client =
-        (struct td_row_client){.job = group->name, .group = group->index, .rank = seat->rank};
+        (struct td_row_client){.job = group->name, .seat = group->index, .rank = seat->rank};
     fill_client(p, &row->u.client, seat->client);
 }
 
@@ -221,12 +221,11 @@ static struct td_row_operation *group_row(struct td_page *p, const struct td_com
     if (!row)
         return NULL;
     row->u.operation = (struct td_row_operation){.job = c->name,
-                                                 .call = call,
+                                                 .kind = call,
                                                  .group = c->index,
                                                  .size = c->group.size,
                                                  .instance = c->instance,
-                                                 .world = c->world,
-                                                 .waits_for = TD_NODES_MAX};
+                                                 .job_instance = c->world};
     if (!(*bits = td_page_bits(p, c->group.size)))
         return NULL;
     row->u.operation.arrived = (struct td_bitmap){*bits, td_bit_bytes(c->group.size)};
@@ -243,14 +242,14 @@ static void absent_row(struct td_core *core, const struct td_communicator *c, ui
     *row = (struct td_row_absent){.rank = rank,
                                   .job_rank = td_communicator_job_rank(c, rank),
                                   .node = node,
-                                  .health = td_health_state(core, node)};
+                                  .node_state = td_health_state(core, node)};
     const struct td_seat *seat = slot == c->slot ? &c->seat[local] : NULL;
-    if (row->health != TD_PEER_UP && core->link[node].heard_at)
+    if (row->node_state != TD_PEER_UP && core->link[node].heard_at)
         row->silent_ns = core->now - core->link[node].heard_at;
     if (!seat || !seat->client)
         return;
     row->pid = seat->client->pid;
-    row->doing =
+    row->process_state =
         core->options.process_state ? (unsigned char)core->options.process_state(row->pid) : 0;
     if (!c->has_segment) /* else its last call may be there */
         row->since_ns = core->now - seat->called_at;
@@ -282,7 +281,7 @@ static void wait_of_run(const struct td_core *core, const struct td_operation *o
     if (o->state != TD_OPERATION_RUNNING)
         return;
     uint32_t node = td_stall_waits_for(core, o);
-    row->waits_for = node == UINT32_MAX ? TD_NODES_MAX : node;
+    row->waits_for = node == UINT32_MAX ? 0 : node + 1;
     row->idle_ns = core->now - o->progress_at;
 }
 
@@ -296,7 +295,7 @@ static void operation_row(struct td_page *p, const struct td_communicator *c,
         return;
     if (call && o->witnesses) {
         td_call_print(&o->least.call, call, TD_CALL_TEXT_MAX);
-        row->call = call;
+        row->kind = call;
     }
     td_gate_arrived(o, bits);
     absent_rows(p->core, c, bits, row);
@@ -304,7 +303,7 @@ static void operation_row(struct td_page *p, const struct td_communicator *c,
     row->age_ns = p->core->now - o->started_at;
     row->running = o->state >= TD_OPERATION_RELEASED;
     if (td_operation_compiled(o))
-        td_engine_progress(o, &row->steps_done, &row->steps);
+        td_engine_progress(o, &row->step, &row->steps);
     wait_of_run(p->core, o, row);
 }
 

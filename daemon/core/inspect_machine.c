@@ -37,21 +37,21 @@ static void link_row(struct td_page *p, uint32_t node)
     if (silence && td_silence_print_why(core, node, why, sizeof why))
         error = td_core_format(core, "%s", why);
     row->u.link =
-        (struct td_row_link){.neighbour = node,
-                             .health = td_health_state(core, node),
+        (struct td_row_link){.to = node,
+                             .state = td_health_state(core, node),
                              .up = up,
                              .neighbours = is_neighbour(core, node),
                              .since_ns = lane->since ? td_page_age(p, lane->since) : 0,
                              .packets = lane->packets,
                              .bytes = lane->bytes,
                              .messages = lane->messages + link->tree_sent,
-                             .repeated = lane->repeated,
+                             .repeated_packets = lane->repeated,
                              .resumes = lane->resumes,
                              .silent_ns = link->heard_at ? td_page_age(p, link->heard_at) : 0,
                              .busy_ns = lane->held ? td_page_age(p, lane->busy_since) : 0,
                              .busy_bytes = lane->held ? lane->bytes - lane->busy_bytes : 0,
-                             .sent = lane->sent,
-                             .received = lane->received,
+                             .session_sent_packets = lane->sent,
+                             .session_received_packets = lane->received,
                              .error = error};
 }
 
@@ -90,7 +90,7 @@ static void set_ranks(struct td_page *p, const struct td_communicator *c, struct
         return;
     for (uint32_t r = 0; r < c->group.size; r++)
         td_bit_set(bits, td_communicator_job_rank(c, r));
-    row->job_ranks = (struct td_bitmap){bits, td_bit_bytes(most + 1)};
+    row->ranks = (struct td_bitmap){bits, td_bit_bytes(most + 1)};
 }
 
 /* set_nodes adds the nodes of a group, if a page has room for them. */
@@ -102,7 +102,7 @@ static void set_nodes(struct td_page *p, const struct td_communicator *c, struct
         return;
     for (uint32_t s = 0; s < c->group.slots; s++)
         td_bit_set(bits, c->group.node[s]);
-    row->nodes = (struct td_bitmap){bits, td_bit_bytes(nodes)};
+    row->member_nodes = (struct td_bitmap){bits, td_bit_bytes(nodes)};
 }
 
 static void group_row(struct td_page *p, const struct td_communicator *c)
@@ -115,13 +115,13 @@ static void group_row(struct td_page *p, const struct td_communicator *c)
         (struct td_row_group){.job = c->name,
                               .uid = c->uid,
                               .instance = c->instance,
-                              .world = c->world,
+                              .job_instance = c->world,
                               .index = c->index,
                               .size = c->group.size,
-                              .condition = condition(c),
+                              .state = condition(c),
                               .error = broken ? c->error : TD_OK,
                               .text = broken ? c->text : "",
-                              .done = c->first_sequence,
+                              .calls_done = c->first_sequence,
                               .in_flight = c->recorded,
                               .age_ns = c->waits ? td_page_age(p, c->waits->formed_at) : 0};
     set_ranks(p, c, &row->u.group);

@@ -17,7 +17,7 @@ static uint32_t row_bytes(const struct td_status_row *row)
     else if (row->kind == TD_ROW_JOB)
         text = strlen(row->u.job.name) + row->u.job.ranks.bytes + row->u.job.gone_nodes.bytes;
     else if (row->kind == TD_ROW_OPERATION)
-        text = strlen(row->u.operation.job) + strlen(row->u.operation.call) +
+        text = strlen(row->u.operation.job) + strlen(row->u.operation.kind) +
                row->u.operation.arrived.bytes + row->u.operation.absents * ABSENT;
     else if (row->kind == TD_ROW_CLIENT)
         text = strlen(row->u.client.program) + strlen(row->u.client.job);
@@ -26,8 +26,8 @@ static uint32_t row_bytes(const struct td_status_row *row)
     else if (row->kind == TD_ROW_LINK)
         text = strlen(row->u.link.error);
     else if (row->kind == TD_ROW_GROUP)
-        text = strlen(row->u.group.job) + strlen(row->u.group.text) + row->u.group.job_ranks.bytes +
-               row->u.group.nodes.bytes;
+        text = strlen(row->u.group.job) + strlen(row->u.group.text) + row->u.group.ranks.bytes +
+               row->u.group.member_nodes.bytes;
     else if (row->kind == TD_ROW_FACT)
         text = strlen(row->u.fact.name) + strlen(row->u.fact.value) + strlen(row->u.fact.unit);
     else if (row->kind == TD_ROW_SIDE)

@@ -55,11 +55,13 @@ static bool new_row(struct walk *w)
 /* put adds an event to the page. It returns false if the page is full. */
 static bool put(struct walk *w, const struct td_trace_event *e, const char *text)
 {
-    bool full = !w->row || *text || w->row->u.trace.events == TD_TRACE_EVENTS_MAX;
+    bool full =
+        !w->row || *text || w->row->u.trace.numbers == TD_TRACE_EVENTS_MAX * TD_TRACE_NUMBERS;
     if (full && !new_row(w))
         return false;
     struct td_row_trace *row = &w->row->u.trace;
-    td_trace_pack(e, w->numbers + (size_t)TD_TRACE_NUMBERS * row->events++);
+    td_trace_pack(e, w->numbers + row->numbers);
+    row->numbers += TD_TRACE_NUMBERS;
     if (*text) {
         row->text = text;
         w->row = NULL; /* the next event has a row of its own */

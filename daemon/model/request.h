@@ -94,7 +94,7 @@ struct td_request {
         } shrink;
         struct {
             uint32_t group;
-            uint32_t rank;   /* of the group: the owner */
+            int64_t rank;    /* of the group: the owner; below 2^32 */
             uint32_t region; /* the owner's number for it */
         } peer_region;
         struct {
@@ -205,7 +205,8 @@ enum td_peer_state { TD_PEER_DOWN, TD_PEER_UP, TD_PEER_UNKNOWN /* no news of it 
 
 enum { TD_STATUS_ROWS_MAX = 16, TD_ROW_ABSENTS_MAX = 4 };
 
-/* The rows of a section; QUEUES has a ROUTER and then DIRECTIONs, on the routed fabric. */
+/* The rows of a section, by their numbers in proto/client.proto; QUEUES has a ROUTER and then
+ * DIRECTIONs, on the routed fabric. */
 enum td_row_kind {
     TD_ROW_NODE = 1,
     TD_ROW_PEER,
@@ -217,7 +218,7 @@ enum td_row_kind {
     TD_ROW_PLAN,
     TD_ROW_RECORD,
     TD_ROW_WAIT,
-    TD_ROW_LINK,
+    TD_ROW_LINK = 12,
     TD_ROW_GROUP,
     TD_ROW_FACT,
     TD_ROW_TRACE,
@@ -232,7 +233,7 @@ struct td_row_node {
 
 struct td_row_peer {
     uint32_t node;
-    enum td_peer_state health;
+    enum td_peer_state state;
     const char *endpoint, *error; /* error: the last one, "" while it is up */
     uint64_t silent_ns;           /* since its last message; 0: none has come */
     uint64_t restarted_ns;        /* since another daemon was heard there; 0: none has been */
@@ -243,10 +244,11 @@ struct td_row_peer {
 struct td_row_client {
     uint64_t pid, uid;
     const char *program, *job; /* job: "" before it joins one */
-    uint32_t group;            /* of the job: 0 for the world, TD_GROUP_MADE for any other */
+    uint32_t seat;             /* in a group of the job: 0 for the world, TD_GROUP_MADE for any
+                                  other */
     int64_t rank;              /* -1 before it joins, and while it waits for any rank */
     bool joining;              /* it waits until the job is complete */
-    unsigned char doing;       /* a letter of proc(5); 0: unknown */
+    uint32_t process_state;    /* a letter of proc(5); 0: unknown */
 };
 
 struct td_row_job {
@@ -265,26 +267,26 @@ struct td_row_job {
 struct td_row_absent {
     uint32_t rank, job_rank; /* in the group, in the job */
     uint32_t node;
-    enum td_peer_state health; /* of the node */
-    uint64_t silent_ns;        /* since a message came from a node that is not up */
-    uint64_t pid;              /* on this node; else 0 */
-    uint32_t doing;            /* a letter of proc(5), X: no such process, 0: unknown */
-    uint64_t since_ns;         /* since its last request, or its join; 0: unknown */
+    enum td_peer_state node_state;
+    uint64_t silent_ns;     /* since a message came from a node that is not up */
+    uint64_t pid;           /* on this node; else 0 */
+    uint32_t process_state; /* a letter of proc(5), X: no such process, 0: unknown */
+    uint64_t since_ns;      /* since its last request, or its join; 0: unknown */
 };
 
 struct td_row_operation {
-    const char *job, *call;
-    uint32_t group, size; /* size of the group, in ranks */
+    const char *job, *kind; /* kind: a sentence fragment for people */
+    uint32_t group, size;   /* size of the group, in ranks */
     uint64_t sequence, age_ns;
-    bool running;               /* else it waits for ranks */
-    uint64_t steps_done, steps; /* of the program */
-    struct td_bitmap arrived;   /* ranks, as far as this node knows */
-    uint64_t instance;          /* of the group */
-    uint64_t world;             /* the instance of its job */
-    uint32_t absents;           /* missing ranks that are described, at most TD_ROW_ABSENTS_MAX: */
+    bool running;             /* else it waits for ranks */
+    uint64_t step, steps;     /* of the program */
+    struct td_bitmap arrived; /* ranks, as far as this node knows */
+    uint64_t instance;        /* of the group */
+    uint64_t job_instance;    /* the instance of its job */
+    uint32_t absents;         /* missing ranks that are described, at most TD_ROW_ABSENTS_MAX: */
     const struct td_row_absent *absent; /* those on this node before others */
-    uint32_t waits_for; /* running: the node whose message it waits for, this one if it computes;
-                           TD_NODES_MAX: none */
+    uint32_t waits_for; /* running: the node whose message it waits for, this one if it computes,
+                           plus 1; 0: none */
     uint64_t idle_ns;   /* running: since a step was done, or a packet came */
     bool nobody_waits;  /* a shrink that no live rank has called, as far as this node knows */
 };
@@ -352,18 +354,20 @@ struct td_row_plan {
 
 /* struct td_row_link: the way from this node to one that it connects to. */
 struct td_row_link {
-    uint32_t neighbour;
-    enum td_peer_state health;
+    uint32_t to; /* the neighbour */
+    enum td_peer_state state;
     bool up;           /* the connection */
     bool neighbours;   /* the two nodes are neighbours in the torus */
     uint64_t since_ns; /* since it came up, or went down; 0: neither has happened */
-    uint64_t packets, bytes, repeated, resumes; /* sent to the neighbour; bytes: of payload */
+    uint64_t packets, bytes, repeated_packets,
+        resumes;         /* sent to the neighbour; bytes: of payload */
     uint64_t messages;   /* sent to it along trees: short calls, and control of all */
     uint64_t silent_ns;  /* since its last message; 0: none has come */
     uint64_t busy_ns;    /* some packet has always been unacknowledged for so long; 0: none is */
     uint64_t busy_bytes; /* sent since then */
-    uint64_t sent, received; /* packets of the session, to and from the neighbour */
-    const char *error;       /* why it is not up; or, while it is up, that the node is silent */
+    /* of the session, to and from the neighbour: */
+    uint64_t session_sent_packets, session_received_packets;
+    const char *error; /* why it is not up; or, while it is up, that the node is silent */
 };
 
 /* enum td_group_state: of a row, as users see it. */
@@ -372,16 +376,17 @@ enum td_group_state { TD_GROUP_ACTIVE, TD_GROUP_PARTED, TD_GROUP_BROKEN };
 /* struct td_row_group: a group that has ranks on this node. */
 struct td_row_group {
     const char *job;
-    uint64_t uid, instance, world; /* world: the instance of its job */
-    uint32_t index, size;          /* index: 0 for the job, TD_GROUP_MADE for any other */
-    enum td_group_state condition;
+    uint64_t uid, instance, job_instance;
+    uint32_t index, size; /* index: 0 for the job, TD_GROUP_MADE for any other */
+    enum td_group_state state;
     td_err error; /* of a broken group: */
     const char *text;
-    uint64_t done;              /* operations by request that are over */
-    uint32_t in_flight;         /* operations on record */
-    uint64_t age_ns;            /* since its job formed; 0: not known */
-    struct td_bitmap job_ranks; /* the ranks in the job, [TD_JOB_RANKS_MAX] at most */
-    struct td_bitmap nodes; /* the nodes of all ranks; no set: too many for a page, or not told */
+    uint64_t calls_done;    /* operations by request that are over */
+    uint32_t in_flight;     /* operations on record */
+    uint64_t age_ns;        /* since its job formed; 0: not known */
+    struct td_bitmap ranks; /* the ranks in the job, [TD_JOB_RANKS_MAX] at most */
+    struct td_bitmap
+        member_nodes; /* the nodes of all ranks; no set: too many for a page, or not told */
 };
 
 /* struct td_row_fact: something that the driver of a node knows, by name. */
@@ -394,8 +399,8 @@ struct td_row_fact {
 /* struct td_row_trace: events, or one failure with its sentence. */
 struct td_row_trace {
     const char *text;       /* "": there is none */
-    uint32_t events;        /* at most TD_TRACE_EVENTS_MAX */
-    const uint64_t *number; /* [events][TD_TRACE_NUMBERS] (td_trace_unpack) */
+    uint32_t numbers;       /* TD_TRACE_NUMBERS for each of at most TD_TRACE_EVENTS_MAX events */
+    const uint64_t *number; /* [numbers] (td_trace_unpack) */
 };
 
 /* struct td_row_side: a call that ranks of this node made where others made another one. */
@@ -486,8 +491,7 @@ struct td_reply {
         struct {
             uint32_t group, rank, size;
             uint64_t instance;
-            const uint8_t *lost; /* SHRINK: bitmap of the ranks that are not in the group */
-            uint32_t lost_bytes;
+            struct td_bitmap lost; /* SHRINK: the ranks that are not in the group */
             bool is_local;   /* all ranks of the group are on this node; only inside the daemon */
             const char *job; /* its name, and the group's index in it; only inside the daemon */
             uint32_t index;

@@ -5,7 +5,6 @@
 
 #include "memory.h"
 #include "peer.pb-c.h"
-#include "peer_fields.h"
 
 size_t td_wire_encode_handshake(const struct td_handshake *g, uint8_t *bytes, size_t size)
 {
@@ -22,10 +21,11 @@ size_t td_wire_encode_handshake(const struct td_handshake *g, uint8_t *bytes, si
     m.busy = g->busy;
     m.seals = g->seals;
     m.ciphers = g->ciphers;
-    if (g->has_random) /* protobuf-c only reads it */
+    if (g->has_random) /* protobuf-c only reads it, and the terms */
         m.random = (ProtobufCBinaryData){.len = TD_HANDSHAKE_RANDOM,
                                          .data = (uint8_t *)(uintptr_t)g->random};
-    m.n_terms = td_wire_put_terms(&g->terms, &m.terms);
+    m.n_terms = g->terms.count;
+    m.terms = (uint64_t *)(uintptr_t)g->terms.value;
     m.shape = td_wire_string(g->shape);
     m.text = td_wire_string(g->text);
     return td_wire_pack(&m.base, bytes, size);
@@ -39,8 +39,7 @@ td_err td_wire_decode_handshake(const uint8_t *bytes, size_t size, struct td_wir
     Torus__Peer__Handshake *m = torus__peer__handshake__unpack(&allocator, size, bytes);
     if (!m)
         return td_wire_refuse(memory, why, TD_ERR_PROTOCOL, "not a handshake");
-    struct td_term_list terms;
-    if (!td_wire_get_terms(m->terms, m->n_terms, &terms))
+    if (m->n_terms > TD_TERMS_MAX)
         return td_wire_refuse(memory, why, TD_ERR_PROTOCOL, "a handshake with too many terms");
     *g = (struct td_handshake){
         .major = m->major,
@@ -56,7 +55,7 @@ td_err td_wire_decode_handshake(const uint8_t *bytes, size_t size, struct td_wir
         .seals = m->seals,
         .ciphers = m->ciphers,
         .has_random = m->random.len == TD_HANDSHAKE_RANDOM,
-        .terms = terms,
+        .terms = {(uint32_t)m->n_terms, m->terms},
         .shape = m->shape,
         .text = m->text,
     };

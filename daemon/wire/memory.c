@@ -54,6 +54,5 @@ size_t td_wire_pack(const ProtobufCMessage *message, uint8_t *bytes, size_t size
 
 char *td_wire_string(const char *text)
 {
-    static char empty[] = "";
-    return text ? (char *)(uintptr_t)text : empty;
+    return (char *)(uintptr_t)(text && *text ? text : protobuf_c_empty_string);
 }

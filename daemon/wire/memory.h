@@ -16,7 +16,7 @@ td_err td_wire_refuse(struct td_wire_memory *memory, const char **why, td_err er
                       const char *format, ...) __attribute__((format(printf, 4, 5)));
 /* td_wire_pack writes the message and returns its bytes, or returns 0 if it does not fit. */
 size_t td_wire_pack(const ProtobufCMessage *message, uint8_t *bytes, size_t size);
-/* td_wire_string returns the text as protobuf-c wants it; "" for NULL. */
+/* td_wire_string returns the text as protobuf-c wants it: its own empty string for "" and NULL. */
 char *td_wire_string(const char *text);
 
 #endif

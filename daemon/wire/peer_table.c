@@ -1,55 +1,63 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "peer_table.h"
 
+#include "model/message.h"
 #include "peer.pb-c.h"
 
-/* ---- the forms of a line ---- */
+#include "field_lines.h"
 
-#define PLACE(kind, field) ((struct td_message *)0)->u.kind.field
-#define BODY(kind) __typeof__(*((Torus__Peer__Tree *)0)->kind)
-#define LIMITED(kind, field, type, limit)                                                          \
-    {                                                                                              \
-#field, type, offsetof(struct td_message, u.kind.field), sizeof(PLACE(kind, field)),       \
-            __alignof__(PLACE(kind, field)), offsetof(BODY(kind), field), limit                    \
-    }
-/* The C type of most fields determines their type. */
-#define F(kind, field)                                                                             \
-    LIMITED(kind, field,                                                                           \
-            _Generic(PLACE(kind, field), uint32_t                                                  \
-                     : TD_WIRE_U32, uint64_t                                                       \
-                     : TD_WIRE_U64, int64_t                                                        \
-                     : TD_WIRE_I64, bool                                                           \
-                     : TD_WIRE_BOOL, struct td_witness                                             \
-                     : TD_WIRE_WITNESS, struct td_survey                                           \
-                     : TD_WIRE_SURVEY, struct td_outcome                                           \
-                     : TD_WIRE_OUTCOME),                                                           \
-            0)
-#define TEXT(kind, field) LIMITED(kind, field, TD_WIRE_STRING, TD_TEXT_MAX - 1)
-#define NAME(kind, field) LIMITED(kind, field, TD_WIRE_STRING, TD_NAME_MAX - 1)
-#define FAILURE(kind, field) LIMITED(kind, field, TD_WIRE_FAILURE, 0)
-#define ENDING(kind, field) LIMITED(kind, field, TD_WIRE_ENDING, 0)
-#define BITMAP(kind, field, limit) LIMITED(kind, field, TD_WIRE_BITMAP, limit)
-#define PAYLOAD(kind, limit) LIMITED(kind, payload, TD_WIRE_PAYLOAD, limit)
-/* A count and the pointer behind it are one field, here and in the protobuf message. */
-#define TERMS(name, place)                                                                         \
-    {                                                                                              \
-#name, TD_WIRE_TERMS, offsetof(struct td_message, u.join.terms.list[place]),               \
-            sizeof(struct td_term_list), __alignof__(struct td_term_list),                         \
-            offsetof(BODY(join), n_##name), TD_TERMS_MAX                                           \
-    }
-#define RUNS(kind, field)                                                                          \
-    {                                                                                              \
-#field, TD_WIRE_RUNS, offsetof(struct td_message, u.kind.runs),                            \
-            offsetof(struct td_message, u.kind.field) + sizeof(void *) -                           \
-                offsetof(struct td_message, u.kind.runs),                                          \
-            __alignof__(uint32_t), offsetof(BODY(kind), n_##field), TD_MEMBERS_PER_MESSAGE         \
-    }
+#define TYPES(number, NAME, name)                                                                  \
+    typedef struct td_message_##name struct_##name;                                                \
+    typedef __typeof__(*((Torus__Peer__Tree *)0)->name) form_##name;
+TD_MESSAGE_KINDS(TYPES)
+typedef struct td_witness struct_witness;
+typedef struct td_survey struct_survey;
+typedef struct td_outcome struct_outcome;
+typedef struct td_member_run struct_run;
+typedef Torus__Peer__Witness form_witness;
+typedef Torus__Peer__Survey form_survey;
+typedef Torus__Peer__Outcome form_outcome;
+typedef Torus__Peer__Run form_run;
+
+/* ---- messages in messages ---- */
+
+static bool has_kind(const void *witness)
+{
+    return ((const struct td_witness *)witness)->call.kind > 0;
+}
+
+static const struct td_wire_field of_witness[] = {
+    AS(witness, call.kind, kind, CHOICE, .limit = TD_KIND_MAX - 1),
+    AS(witness, call.type, type, CHOICE, .limit = TD_TYPE_MAX - 1),
+    AS(witness, call.op, op, CHOICE, .limit = TD_OP_END - 1),
+    AS(witness, call.root, root, U32, .limit = 0),
+    AS(witness, call.count, count, U64, .limit = 0),
+    AS(witness, call.plan, plan, U64, .limit = 0),
+    AS(witness, call.digest, digest, U64, .limit = 0),
+    AS(witness, call.mode, mode, CHOICE, .limit = TD_REPRODUCIBLES - 1),
+    F(witness, rank)};
+static const struct td_wire_kind witness =
+    KIND(witness, 0, torus__peer__witness__descriptor, .is_sound = has_kind);
+static const struct td_wire_field of_survey[] = {
+    F(survey, most),      F(survey, total),       F(survey, hash),   F(survey, difference),
+    F(survey, by_sender), F(survey, by_receiver), F(survey, by_pair)};
+static const struct td_wire_kind survey =
+    KIND(survey, 0, torus__peer__survey__descriptor, .is_sound = NULL);
+static const struct td_wire_field of_outcome[] = {ENDING(outcome, error), TEXT(outcome, text),
+                                                  BITMAP(outcome, lost, TD_BITMAP_BYTES_MAX)};
+static const struct td_wire_kind outcome =
+    KIND(outcome, 0, torus__peer__outcome__descriptor, .is_sound = NULL);
+static const struct td_wire_field of_run[] = {F(run, first), F(run, count), F(run, node),
+                                              F(run, token)};
+static const struct td_wire_kind run = KIND(run, 0, torus__peer__run__descriptor, .is_sound = NULL);
 
 /* ---- the table ---- */
 
 static const struct td_wire_field of_heartbeat[] = {BITMAP(heartbeat, up, TD_NODES_MAX / 8),
                                                     BITMAP(heartbeat, stopped, TD_NODES_MAX / 8),
                                                     F(heartbeat, sent)};
+#define TERMS(name, place)                                                                         \
+    NUMBERS(join, terms.list[place].value, name, terms.list[place].count, TD_TERMS_MAX)
 static const struct td_wire_field of_join[] = {
     F(join, token),
     F(join, uid),
@@ -71,14 +79,18 @@ static const struct td_wire_field of_join[] = {
 static const struct td_wire_field of_unjoin[] = {F(unjoin, token)};
 static const struct td_wire_field of_refuse[] = {F(refuse, token), FAILURE(refuse, error),
                                                  TEXT(refuse, text)};
-static const struct td_wire_field of_members[] = {F(members, uid),   NAME(members, name),
-                                                  F(members, size),  F(members, is_last_piece),
-                                                  F(members, epoch), RUNS(members, run)};
-static const struct td_wire_field of_arrive[] = {
-    F(arrive, least),     F(arrive, greatest),
-    F(arrive, no_room),   F(arrive, survey),
-    F(arrive, last),      F(arrive, silent_node),
-    F(arrive, silent_ns), PAYLOAD(arrive, TD_LONG_RIDE_BYTES_MAX)};
+static const struct td_wire_field of_members[] = {
+    F(members, uid),   NAME(members, name),
+    F(members, size),  F(members, is_last_piece),
+    F(members, epoch), LIST(members, run, runs, TD_MEMBERS_PER_MESSAGE, run)};
+static const struct td_wire_field of_arrive[] = {REQUIRED(arrive, least, witness),
+                                                 REQUIRED(arrive, greatest, witness),
+                                                 F(arrive, no_room),
+                                                 MESSAGE(arrive, survey, survey),
+                                                 F(arrive, last),
+                                                 F(arrive, silent_node),
+                                                 F(arrive, silent_ns),
+                                                 PAYLOAD(arrive, TD_LONG_RIDE_BYTES_MAX)};
 static const struct td_wire_field of_release[] = {F(release, last), F(release, silent_node),
                                                   F(release, silent_ns),
                                                   PAYLOAD(release, TD_LONG_RIDE_BYTES_MAX)};
@@ -127,21 +139,22 @@ static const struct td_wire_field of_shrink_vote[] = {
     F(shrink_vote, is_deaf)};
 static const struct td_wire_field of_shrink_accepted_before[] = {
     F(shrink_accepted_before, shrink), F(shrink_accepted_before, round),
-    F(shrink_accepted_before, outcome)};
+    REQUIRED(shrink_accepted_before, outcome, outcome)};
 static const struct td_wire_field of_shrink_propose[] = {
-    F(shrink_propose, shrink), F(shrink_propose, view), F(shrink_propose, outcome)};
+    F(shrink_propose, shrink), F(shrink_propose, view), REQUIRED(shrink_propose, outcome, outcome)};
 static const struct td_wire_field of_shrink_accept[] = {F(shrink_accept, shrink),
                                                         F(shrink_accept, view)};
 static const struct td_wire_field of_shrink_decided[] = {
-    F(shrink_decided, shrink), F(shrink_decided, made), F(shrink_decided, outcome)};
+    F(shrink_decided, shrink), F(shrink_decided, made), REQUIRED(shrink_decided, outcome, outcome)};
 static const struct td_wire_field of_shrink_nobody[] = {F(shrink_nobody, shrink)};
 static const struct td_wire_field of_rank_left[] = {F(rank_left, rank)};
 static const struct td_wire_field of_report[] = {BITMAP(report, arrived, TD_BITMAP_BYTES_MAX)};
 static const struct td_wire_field of_verdict[] = {FAILURE(verdict, error), TEXT(verdict, text),
                                                   F(verdict, is_running), F(verdict, silent_node),
                                                   F(verdict, silent_ns)};
-static const struct td_wire_field of_announce_again[] = {
-    F(announce_again, is_surveyed), F(announce_again, without_scratch), F(announce_again, survey)};
+static const struct td_wire_field of_announce_again[] = {F(announce_again, is_surveyed),
+                                                         F(announce_again, without_scratch),
+                                                         MESSAGE(announce_again, survey, survey)};
 static const struct td_wire_field of_rank_gone[] = {F(rank_gone, rank), FAILURE(rank_gone, error),
                                                     F(rank_gone, of_job), TEXT(rank_gone, text)};
 static const struct td_wire_field of_neighbour_lost[] = {F(neighbour_lost, node),
@@ -171,15 +184,10 @@ static const struct td_wire_field of_granted[] = {F(granted, first), F(granted, 
 /* A kind without a list of fields does not compile. */
 
 const struct td_wire_kind td_wire_kinds[] = {
-#define KIND(number, NAME, name)                                                                   \
-    {TD_MESSAGE_##NAME,                                                                            \
-     #name,                                                                                        \
-     sizeof(struct td_message_##name),                                                             \
-     of_##name,                                                                                    \
-     sizeof of_##name / sizeof of_##name[0],                                                       \
-     &torus__peer__##name##__descriptor},
-    TD_MESSAGE_KINDS(KIND)
-#undef KIND
+#define MESSAGE_KIND(number, NAME, name)                                                           \
+    KIND(name, TD_MESSAGE_##NAME, torus__peer__##name##__descriptor, .is_sound = NULL),
+    TD_MESSAGE_KINDS(MESSAGE_KIND)
+#undef MESSAGE_KIND
 };
 const unsigned td_wire_kinds_count = sizeof td_wire_kinds / sizeof td_wire_kinds[0];
 

@@ -130,8 +130,7 @@ static void lost_ranks_with_this_one(struct td_reply *r, int *file)
 {
     static const uint8_t lost[] = {1};
     (void)file;
-    r->u.joined.lost = lost;
-    r->u.joined.lost_bytes = 1;
+    r->u.joined.lost = (struct td_bitmap){lost, 1};
     r->u.joined.size = 1;
 }
 
@@ -139,8 +138,7 @@ static void too_many_lost_ranks(struct td_reply *r, int *file)
 {
     static const uint8_t lost[TD_BITMAP_BYTES_MAX];
     (void)file;
-    r->u.joined.lost = lost;
-    r->u.joined.lost_bytes = sizeof lost;
+    r->u.joined.lost = (struct td_bitmap){lost, sizeof lost};
 }
 
 static void number_of_another_group(struct td_reply *r, int *file)

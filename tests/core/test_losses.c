@@ -561,8 +561,8 @@ static void an_operation_of_a_subgroup_is_listed_with_its_job(void **state)
     begin(2);
     node_call(pair, -1);
     struct td_row_operation row = list();
-    assert_true(row.instance == pair->instance && row.world == world->instance);
-    assert_true(row.instance != row.world);
+    assert_true(row.instance == pair->instance && row.job_instance == world->instance);
+    assert_true(row.instance != row.job_instance);
     node_end();
 }
 

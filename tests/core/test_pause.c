@@ -414,7 +414,7 @@ static void the_state_of_each_process_is_told(void **state)
     node.core->options.process_state = stopped;
     assert_true(td_inspect_page(node.core, 1000, true, TD_STATUS_CLIENTS, 0, &page));
     assert_int_equal(page.u.status.rows, 1);
-    assert_int_equal(page.u.status.row[0].u.client.doing, 'T');
+    assert_int_equal(page.u.status.row[0].u.client.process_state, 'T');
     node_end();
 }
 

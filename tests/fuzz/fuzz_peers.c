@@ -17,7 +17,7 @@
 #include "sim/clients.h"
 #include "sim/clock.h"
 #include "sim/faults.h"
-#include "wire/messages.h"
+#include "wire/samples.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -105,21 +105,48 @@ static td_err some_error(struct decide *d, bool or_ok)
     return (td_err)(-(int)decide_below(d, (uint32_t)-TD_ERR_PERMISSION + or_ok) - !or_ok);
 }
 
-static struct td_term_list some_terms(struct decide *d)
+static const uint64_t *some_terms(struct decide *d, uint32_t *count)
 {
     static uint64_t term[TERMS_MAX];
-    uint32_t count = decide_below(d, TERMS_MAX + 1);
-    for (uint32_t i = 0; i < count; i++)
+    *count = decide_below(d, TERMS_MAX + 1);
+    for (uint32_t i = 0; i < *count; i++)
         term[i] = decide_number(d);
-    return (struct td_term_list){count, term};
+    return term;
+}
+
+static const struct td_member_run *some_runs(struct scene *s, uint32_t *runs)
+{
+    static struct td_member_run run[RUNS_MAX];
+    struct decide *d = &s->input;
+    *runs = decide_below(d, RUNS_MAX + 1);
+    for (uint32_t i = 0; i < *runs; i++)
+        run[i] = (struct td_member_run){(uint32_t)(decide_number(d) % TD_JOB_RANKS_MAX),
+                                        (uint32_t)(decide_number(d) % TD_JOB_RANKS_MAX),
+                                        decide_below(d, s->nodes + 1), decide_number(d)};
+    return run;
+}
+
+/* fill_struct fills in a struct of a message: a witness, an outcome or a survey. */
+static void fill_struct(struct decide *d, void *at, const struct td_wire_kind *kind)
+{
+    if (strcmp(kind->name, "witness") == 0) {
+        ((struct td_witness *)at)->rank = (uint32_t)decide_number(d);
+        if (decide_below(d, 2))
+            ((struct td_witness *)at)->call = some_call(d);
+    } else if (strcmp(kind->name, "outcome") == 0) {
+        *(struct td_outcome *)at =
+            (struct td_outcome){some_error(d, true), some_text(d, 8), some_bitmap(d, 64)};
+    } else {
+        memset(at, (int)decide_below(d, 256), kind->bytes);
+    }
 }
 
 static void fill(struct scene *s, struct td_message *m, const struct td_wire_field *f)
 {
     static uint8_t payload[TD_LONG_RIDE_BYTES_MAX];
-    static struct td_member_run run[RUNS_MAX];
     struct decide *d = &s->input;
-    void *at = (char *)m + f->offset;
+    void *at = (char *)&m->u + f->offset;
+    uint32_t *count = (void *)((char *)&m->u + f->count); /* of a repeated field */
     uint32_t bytes = 0;
     switch (f->type) {
     case TD_WIRE_U32:
@@ -148,28 +175,21 @@ static void fill(struct scene *s, struct td_message *m, const struct td_wire_fie
         bytes = decide_below(d, 4) ? 8 * decide_below(d, 9) : decide_below(d, (uint32_t)f->limit);
         *(struct td_message_payload *)at = (struct td_message_payload){payload, bytes};
         return;
-    case TD_WIRE_WITNESS:
-        ((struct td_witness *)at)->rank = (uint32_t)decide_number(d);
-        if (decide_below(d, 2))
-            ((struct td_witness *)at)->call = some_call(d);
+    case TD_WIRE_MESSAGE:
+        fill_struct(d, at, f->of);
         return;
-    case TD_WIRE_SURVEY:
-        memset(at, (int)decide_below(d, 256), f->bytes);
+    case TD_WIRE_NUMBERS:
+        *(const uint64_t **)at = some_terms(d, count);
         return;
-    case TD_WIRE_OUTCOME:
-        *(struct td_outcome *)at =
-            (struct td_outcome){some_error(d, true), some_text(d, 8), some_bitmap(d, 64)};
+    case TD_WIRE_LIST:
+        *(const struct td_member_run **)at = some_runs(s, count);
         return;
-    case TD_WIRE_TERMS:
-        *(struct td_term_list *)at = some_terms(d);
-        return;
-    case TD_WIRE_RUNS:
-        m->u.members.runs = decide_below(d, RUNS_MAX + 1);
-        m->u.members.run = run;
-        for (uint32_t i = 0; i < m->u.members.runs; i++)
-            run[i] = (struct td_member_run){(uint32_t)(decide_number(d) % TD_JOB_RANKS_MAX),
-                                            (uint32_t)(decide_number(d) % TD_JOB_RANKS_MAX),
-                                            decide_below(d, s->nodes + 1), decide_number(d)};
+    case TD_WIRE_I32: /* of clients' messages only */
+    case TD_WIRE_CHOICE:
+    case TD_WIRE_LETTER:
+    case TD_WIRE_ARRAY:
+    case TD_WIRE_SPECIAL:
+    case TD_WIRE_INSIDE:
         return;
     }
 }
@@ -189,7 +209,7 @@ static void address(struct scene *s, struct td_message *m)
 static void fill_all(struct scene *s, struct td_message *m, const struct td_wire_kind *kind)
 {
     memset(&m->u, 0, sizeof m->u);
-    m->kind = kind->kind;
+    m->kind = (enum td_message_kind)kind->number;
     /* no field of a message is a null pointer: the table knows which are strings */
     for (unsigned i = 0; i < kind->fields; i++)
         fill(s, m, &kind->field[i]);

@@ -238,8 +238,8 @@ static void join(uint64_t id, uint32_t rank, uint32_t size, const uint8_t *lost,
     r.u.joined.size = odd == 2 ? (uint32_t)decide_number(&s.input) : size;
     if (odd == 3)
         r.u.joined.group = decide_below(&s.input, 4);
-    r.u.joined.lost = lost;
-    r.u.joined.lost_bytes = odd == 4 ? decide_below(&s.input, lost_bytes + 1) : lost_bytes;
+    r.u.joined.lost =
+        (struct td_bitmap){lost, odd == 4 ? decide_below(&s.input, lost_bytes + 1) : lost_bytes};
     r.u.joined.has_segment = decide_below(&s.input, 4) > 0;
     r.u.joined.has_letters = !r.u.joined.has_segment && decide_below(&s.input, 2);
     if (s.groups <= MEMBERS_MAX)

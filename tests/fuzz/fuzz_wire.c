@@ -9,7 +9,7 @@
 #include "wire/feed.h"
 #include "wire/forms.h"
 #include "wire/handshake.h"
-#include "wire/messages.h"
+#include "wire/samples.h"
 #include "wire/packet.h"
 #include "wire/peer.h"
 
@@ -36,7 +36,7 @@ static size_t draw_form(unsigned form, struct decide *d, uint8_t *bytes, size_t 
         return td_wire_encode_reply(&reply, bytes, room);
     case 2:
         k = &td_wire_kinds[kind % td_wire_kinds_count];
-        message = some_fields(k, (enum amount)decide_below(d, 4));
+        message = some_message(k, (enum amount)decide_below(d, 4));
         if (k->fields && decide_below(d, 2)) /* one field as long as it may be, or longer */
             fill_field(&message, &k->field[decide_below(d, k->fields)], AMOUNT_MOST,
                        decide_below(d, 2));

@@ -76,7 +76,7 @@ static void look(const struct td_status_row *row)
     } else if (row->kind == TD_ROW_JOB && row->u.job.gone_nodes.bytes) {
         memcpy(seen.gone, row->u.job.gone_nodes.bits, row->u.job.gone_nodes.bytes);
     } else if (row->kind == TD_ROW_GROUP) {
-        memcpy(seen.nodes, row->u.group.nodes.bits, row->u.group.nodes.bytes);
+        memcpy(seen.nodes, row->u.group.member_nodes.bits, row->u.group.member_nodes.bytes);
     } else if (row->kind == TD_ROW_OPERATION) {
         for (uint32_t i = 0; i < row->u.operation.absents; i++)
             seen.absent[seen.absents++] = row->u.operation.absent[i];

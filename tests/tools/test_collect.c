@@ -57,7 +57,7 @@ int tl_status_next(torus_context *c, uint32_t section, struct tl_listing *listin
     reply->u.status.rows = 1;
     reply->u.status.row[0] = (struct td_status_row){.kind = TD_ROW_PEER};
     reply->u.status.row[0].u.peer.node = 1;
-    reply->u.status.row[0].u.peer.health = TD_PEER_UP;
+    reply->u.status.row[0].u.peer.state = TD_PEER_UP;
     reply->u.status.row[0].u.peer.silent_ns = (uint64_t)now;
     return TORUS_OK;
 }

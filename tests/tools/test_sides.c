@@ -22,7 +22,7 @@ json_t *ins_machine_rows(struct ins_machine *m, uint32_t section,
 
 static json_t *row(const char *call, int first, int second, int instance)
 {
-    return json_pack("{s:s s:[i,i] s:i s:i}", "call", call, "ranks", first, second, "count", 2,
+    return json_pack("{s:s s:[i,i] s:i s:i}", "call", call, "rank", first, second, "count", 2,
                      "instance", instance);
 }
 

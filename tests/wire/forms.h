@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* forms: requests, replies, handshakes and packets, drawn from a seed; messages.h has the tree
- * messages. Their pointers are valid for a few more draws only. */
+/* forms: requests, replies, handshakes and packets, drawn from a seed; samples.h has the tree
+ * messages. Their pointers are valid for the next draw only. */
 #ifndef TD_TESTS_WIRE_FORMS_H
 #define TD_TESTS_WIRE_FORMS_H
 
@@ -10,11 +10,9 @@
 void forms_seed(uint64_t seed);
 uint64_t draw(void);
 uint64_t below(uint64_t n);
-/* text draws up to length_max characters, blob exactly `size` bytes. */
+/* text draws up to length_max characters. */
 const char *text(size_t length_max);
-const uint8_t *blob(size_t size);
 
-struct td_call some_call(void);
 struct td_request some_request(enum td_request_kind kind);
 struct td_reply some_reply(enum td_reply_kind kind);
 struct td_handshake some_handshake(void);

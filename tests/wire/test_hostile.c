@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "feed.h"
+#include "samples.h"
 #include "forms.h"
-#include "messages.h"
 #include "wire/client.h"
 #include "wire/packet.h"
 #include "wire/peer.h"
@@ -29,21 +29,26 @@ static const char *why;
 /* some_form writes a valid message of any kind. */
 static size_t some_form(unsigned form, uint8_t *to, size_t room)
 {
-    struct td_request q = some_request((enum td_request_kind)(1 + below(TD_REQUEST_RELOAD)));
-    struct td_reply r = some_reply((enum td_reply_kind)(1 + below(TD_REPLY_PEER_REGION)));
-    struct td_message m = some_fields(&td_wire_kinds[below(td_wire_kinds_count)], AMOUNT_LARGE);
-    struct td_handshake g = some_handshake();
-    struct td_packet p = some_packet();
+    struct td_request q;
+    struct td_reply r;
+    struct td_message m;
+    struct td_handshake g;
+    struct td_packet p;
     switch (form) {
     case 0:
+        q = some_request((enum td_request_kind)(1 + below(TD_REQUEST_RELOAD)));
         return td_wire_encode_request(&q, to, room);
     case 1:
+        r = some_reply((enum td_reply_kind)(1 + below(TD_REPLY_PEER_REGION)));
         return td_wire_encode_reply(&r, to, room);
     case 2:
+        m = some_message(&td_wire_kinds[below(td_wire_kinds_count)], AMOUNT_LARGE);
         return td_wire_encode_message(&m, to, room);
     case 3:
+        g = some_handshake();
         return td_wire_encode_handshake(&g, to, room);
     default:
+        p = some_packet();
         td_wire_encode_packet(&p, to);
         return TD_WIRE_PACKET_BYTES;
     }

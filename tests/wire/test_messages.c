@@ -11,8 +11,8 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "samples.h"
 #include "forms.h"
-#include "messages.h"
 #include "peer.pb-c.h"
 #include "wire/peer.h"
 
@@ -63,72 +63,6 @@ static void comes_back(const struct td_message *m)
     same_message(m, &back);
 }
 
-/* ---- the table ---- */
-
-static const ProtobufCMessageDescriptor *form_of(const struct td_wire_kind *kind)
-{
-    const ProtobufCFieldDescriptor *f =
-        protobuf_c_message_descriptor_get_field_by_name(&torus__peer__tree__descriptor, kind->name);
-    assert_non_null(f);
-    assert_int_equal(f->id, FIELD_OF_KIND + (int)kind->kind);
-    return f->descriptor;
-}
-
-/* fits returns true if a field is stored in C and in the protobuf message with the same bytes. */
-static bool fits(enum td_wire_type type, ProtobufCType coded)
-{
-    switch (type) {
-    case TD_WIRE_U32:
-        return coded == PROTOBUF_C_TYPE_UINT32 || coded == PROTOBUF_C_TYPE_FIXED32;
-    case TD_WIRE_U64:
-    case TD_WIRE_TERMS:
-        return coded == PROTOBUF_C_TYPE_UINT64 || coded == PROTOBUF_C_TYPE_FIXED64;
-    case TD_WIRE_I64:
-        return coded == PROTOBUF_C_TYPE_SINT64 || coded == PROTOBUF_C_TYPE_INT64;
-    case TD_WIRE_BOOL:
-        return coded == PROTOBUF_C_TYPE_BOOL;
-    case TD_WIRE_STRING:
-        return coded == PROTOBUF_C_TYPE_STRING;
-    case TD_WIRE_FAILURE:
-    case TD_WIRE_ENDING:
-        return coded == PROTOBUF_C_TYPE_SINT32 || coded == PROTOBUF_C_TYPE_INT32;
-    case TD_WIRE_BITMAP:
-    case TD_WIRE_PAYLOAD:
-        return coded == PROTOBUF_C_TYPE_BYTES;
-    case TD_WIRE_WITNESS:
-    case TD_WIRE_SURVEY:
-    case TD_WIRE_OUTCOME:
-    case TD_WIRE_RUNS:
-        return coded == PROTOBUF_C_TYPE_MESSAGE;
-    }
-    return false;
-}
-
-static void table_has_every_field_of_every_kind(void **unused)
-{
-    (void)unused;
-    assert_int_equal(torus__peer__tree__descriptor.n_fields, ENVELOPE_FIELDS + td_wire_kinds_count);
-    for (unsigned k = 0; k < td_wire_kinds_count; k++) {
-        const struct td_wire_kind *kind = &td_wire_kinds[k];
-        const ProtobufCMessageDescriptor *form = form_of(kind);
-        size_t end = offsetof(struct td_message, u);
-        assert_int_equal(form->n_fields, kind->fields);
-        for (unsigned i = 0; i < kind->fields; i++) {
-            const struct td_wire_field *f = &kind->field[i];
-            const ProtobufCFieldDescriptor *d =
-                protobuf_c_message_descriptor_get_field_by_name(form, f->name);
-            assert_non_null(d);
-            assert_true(fits(f->type, d->type));
-            assert_int_equal(f->wire, d->label == PROTOBUF_C_LABEL_REPEATED ? d->quantifier_offset
-                                                                            : d->offset);
-            assert_int_equal(f->offset, (end + f->alignment - 1) / f->alignment * f->alignment);
-            end = f->offset + f->bytes;
-        }
-        size_t rest = offsetof(struct td_message, u) + kind->bytes - end;
-        assert_true(rest < _Alignof(uint64_t)); /* it is padding */
-    }
-}
-
 /* ---- round trips ---- */
 
 static void every_kind_comes_back_as_it_was(void **unused)
@@ -137,7 +71,7 @@ static void every_kind_comes_back_as_it_was(void **unused)
     for (unsigned k = 0; k < td_wire_kinds_count; k++)
         for (int round = 0; round < ROUNDS; round++)
             for (enum amount amount = AMOUNT_NONE; amount <= AMOUNT_MOST; amount++) {
-                struct td_message m = some_fields(&td_wire_kinds[k], amount);
+                struct td_message m = some_message(&td_wire_kinds[k], amount);
                 comes_back(&m);
             }
 }
@@ -148,8 +82,8 @@ static void every_field_comes_back_alone(void **unused)
     for (unsigned k = 0; k < td_wire_kinds_count; k++)
         for (unsigned i = 0; i < td_wire_kinds[k].fields; i++)
             for (enum amount amount = AMOUNT_SMALL; amount <= AMOUNT_MOST; amount++) {
-                struct td_message m = some_fields(&td_wire_kinds[k], AMOUNT_NONE);
-                fill_field(&m, &td_wire_kinds[k].field[i], amount, 0);
+                struct td_message m = some_message(&td_wire_kinds[k], AMOUNT_NONE);
+                fill_field(&m.u, &td_wire_kinds[k].field[i], amount, 0);
                 comes_back(&m);
             }
 }
@@ -159,7 +93,7 @@ static void every_size_of_a_buffer_is_respected(void **unused)
     (void)unused;
     static uint8_t small[TD_TREE_MESSAGE_MAX + 1];
     for (unsigned k = 0; k < td_wire_kinds_count; k++) {
-        struct td_message m = some_fields(&td_wire_kinds[k], AMOUNT_SMALL);
+        struct td_message m = some_message(&td_wire_kinds[k], AMOUNT_SMALL);
         size_t size = encode(&m);
         for (size_t room = 0; room <= size; room++) {
             small[room] = 0xa5;
@@ -179,13 +113,16 @@ static void what_is_longer_than_its_limit_is_refused(void **unused)
     for (unsigned k = 0; k < td_wire_kinds_count; k++)
         for (unsigned i = 0; i < td_wire_kinds[k].fields; i++) {
             const struct td_wire_field *f = &td_wire_kinds[k].field[i];
-            struct td_message m = some_fields(&td_wire_kinds[k], AMOUNT_NONE);
-            if (f->limit == 0)
+            struct td_message m = some_message(&td_wire_kinds[k], AMOUNT_NONE);
+            bool limited = f->type == TD_WIRE_STRING || f->type == TD_WIRE_BITMAP ||
+                           f->type == TD_WIRE_PAYLOAD || f->type == TD_WIRE_NUMBERS ||
+                           f->type == TD_WIRE_LIST;
+            if (!limited)
                 continue;
-            fill_field(&m, f, AMOUNT_MOST, 1);
+            fill_field(&m.u, f, AMOUNT_MOST, 1);
             tried++;
             size_t size = td_wire_encode_message(&m, bytes, sizeof bytes);
-            if (f->type == TD_WIRE_RUNS) {
+            if (f->type == TD_WIRE_LIST) {
                 assert_int_equal(size, 0);
                 continue;
             }
@@ -203,8 +140,8 @@ static void errors_and_calls_out_of_range_are_refused(void **unused)
     for (unsigned k = 0; k < td_wire_kinds_count; k++)
         for (unsigned i = 0; i < td_wire_kinds[k].fields; i++) {
             const struct td_wire_field *f = &td_wire_kinds[k].field[i];
-            struct td_message m = some_fields(&td_wire_kinds[k], AMOUNT_NONE);
-            void *at = (char *)&m + f->offset;
+            struct td_message m = some_message(&td_wire_kinds[k], AMOUNT_NONE);
+            void *at = (char *)&m.u + f->offset;
             static const int wrong[] = {1, TD_ERR_PERMISSION - 1, INT32_MIN, INT32_MAX, TD_OK};
             static const struct td_call calls[] = {{.kind = 0},
                                                    {.kind = TD_KIND_MAX},
@@ -215,9 +152,9 @@ static void errors_and_calls_out_of_range_are_refused(void **unused)
             for (unsigned w = 0; w < 5; w++) {
                 if (failure || (w < 4 && f->type == TD_WIRE_ENDING))
                     *(td_err *)at = (td_err)wrong[w];
-                else if (w < 4 && f->type == TD_WIRE_OUTCOME)
+                else if (w < 4 && f->type == TD_WIRE_MESSAGE && strcmp(f->of->name, "outcome") == 0)
                     ((struct td_outcome *)at)->error = (td_err)wrong[w];
-                else if (f->type == TD_WIRE_WITNESS)
+                else if (f->type == TD_WIRE_MESSAGE && strcmp(f->of->name, "witness") == 0)
                     ((struct td_witness *)at)->call = calls[w];
                 else
                     continue;
@@ -276,7 +213,7 @@ static void message_without_a_known_kind_is_refused(void **unused)
     for (uint64_t field = ENVELOPE_FIELDS + 1; field < 2000; field++) {
         bool known = false; /* numbers may have gaps */
         for (unsigned k = 0; k < td_wire_kinds_count; k++)
-            known = known || field == FIELD_OF_KIND + (uint64_t)td_wire_kinds[k].kind;
+            known = known || field == FIELD_OF_KIND + (uint64_t)td_wire_kinds[k].number;
         if (known)
             continue;
         assert_false(decode(bytes, put_body(bytes, field, LENGTH_DELIMITED, 0), &back));
@@ -290,7 +227,7 @@ static void body_of_another_wire_type_or_length_is_refused(void **unused)
     static const uint64_t lengths[] = {1, 4096, INT32_MAX, UINT32_MAX, INT64_MAX, UINT64_MAX};
     struct td_message back;
     for (unsigned k = 0; k < td_wire_kinds_count; k++) {
-        uint64_t field = FIELD_OF_KIND + (uint64_t)td_wire_kinds[k].kind;
+        uint64_t field = FIELD_OF_KIND + (uint64_t)td_wire_kinds[k].number;
         for (unsigned type = 0; type < 8; type++)
             if (type != LENGTH_DELIMITED)
                 assert_false(decode(bytes, put_body(bytes, field, type, 0), &back));
@@ -307,11 +244,11 @@ static void second_of_two_bodies_counts(void **unused)
     for (unsigned first = 0; first < td_wire_kinds_count; first++)
         for (unsigned second = 0; second < td_wire_kinds_count; second++) {
             static uint8_t two[2 * TD_TREE_MESSAGE_MAX];
-            struct td_message back, a = some_fields(&td_wire_kinds[first], AMOUNT_SMALL);
+            struct td_message back, a = some_message(&td_wire_kinds[first], AMOUNT_SMALL);
             a.relay = (struct td_relay){0}; /* otherwise it remains if the second has none */
             size_t size = encode(&a);
             memcpy(two, bytes, size);
-            struct td_message b = some_fields(&td_wire_kinds[second], AMOUNT_SMALL);
+            struct td_message b = some_message(&td_wire_kinds[second], AMOUNT_SMALL);
             b.session = b.counts_session = b.group = 1; /* otherwise those of the first remain */
             b.number = b.received = b.instance = b.sequence = 1;
             size_t more = encode(&b);
@@ -333,7 +270,7 @@ static void every_truncation_is_read_or_refused(void **unused)
     struct td_message back;
     for (unsigned k = 0; k < td_wire_kinds_count; k++)
         for (enum amount amount = AMOUNT_NONE; amount <= AMOUNT_MOST; amount++) {
-            struct td_message m = some_fields(&td_wire_kinds[k], amount);
+            struct td_message m = some_message(&td_wire_kinds[k], amount);
             size_t size = encode(&m);
             memcpy(good, bytes, size);
             for (size_t length = 0; length < size; length++)
@@ -349,7 +286,7 @@ static size_t only_body(const struct td_wire_kind *kind, struct td_message m, si
     struct td_message bare = {.kind = m.kind, .u = m.u};
     *size = encode(&bare);
     for (size_t at = 0; at <= sizeof head; at++) {
-        uint64_t field = FIELD_OF_KIND + (uint64_t)kind->kind;
+        uint64_t field = FIELD_OF_KIND + (uint64_t)kind->number;
         if (put_body(head, field, LENGTH_DELIMITED, *size - at) == at)
             return at;
     }
@@ -365,15 +302,15 @@ static void every_truncation_of_a_body_is_read_or_refused(void **unused)
     struct td_message back;
     for (unsigned k = 0; k < td_wire_kinds_count; k++)
         for (enum amount amount = AMOUNT_NONE; amount <= AMOUNT_MOST; amount++) {
-            size_t size = 0,
-                   at = only_body(&td_wire_kinds[k], some_fields(&td_wire_kinds[k], amount), &size);
+            size_t size = 0, at = only_body(&td_wire_kinds[k],
+                                            some_message(&td_wire_kinds[k], amount), &size);
             for (size_t left = 0; left <= size - at; left++) {
-                uint64_t field = FIELD_OF_KIND + (uint64_t)td_wire_kinds[k].kind;
+                uint64_t field = FIELD_OF_KIND + (uint64_t)td_wire_kinds[k].number;
                 size_t head = put_body(cut, field, LENGTH_DELIMITED, left);
                 memcpy(cut + head, bytes + at, left);
                 bool read = decode(cut, head + left, &back);
                 assert_true(read || left < size - at);
-                assert_true(!read || back.kind == td_wire_kinds[k].kind);
+                assert_true(!read || back.kind == td_wire_kinds[k].number);
             }
         }
 }
@@ -384,12 +321,12 @@ static void unknown_fields_are_ignored(void **unused)
     (void)unused;
     static uint8_t more[TD_TREE_MESSAGE_MAX + 32];
     for (unsigned k = 0; k < td_wire_kinds_count; k++) {
-        struct td_message back, m = some_fields(&td_wire_kinds[k], AMOUNT_SMALL);
+        struct td_message back, m = some_message(&td_wire_kinds[k], AMOUNT_SMALL);
         m = (struct td_message){.kind = m.kind, .u = m.u};
         uint8_t added[16];
         size_t size = 0, at = only_body(&td_wire_kinds[k], m, &size);
         size_t extra = put_body(added, 1000, 0, UINT32_MAX); /* a varint */
-        uint64_t field = FIELD_OF_KIND + (uint64_t)td_wire_kinds[k].kind;
+        uint64_t field = FIELD_OF_KIND + (uint64_t)td_wire_kinds[k].number;
         size_t head = put_body(more, field, LENGTH_DELIMITED, size - at + extra);
         memcpy(more + head, bytes + at, size - at);
         memcpy(more + head + size - at, added, extra);
@@ -408,7 +345,7 @@ static void every_flipped_bit_is_read_or_refused(void **unused)
     static struct td_wire_memory kept;
     for (unsigned k = 0; k < td_wire_kinds_count; k++)
         for (int round = 0; round < FLIPPED; round++) {
-            struct td_message back, m = some_fields(&td_wire_kinds[k], AMOUNT_SMALL);
+            struct td_message back, m = some_message(&td_wire_kinds[k], AMOUNT_SMALL);
             size_t size = encode(&m);
             memcpy(flipped, bytes, size);
             for (size_t bit = 0; bit < 8 * size; bit++) {
@@ -435,7 +372,6 @@ int main(int argc, char **argv)
     seed = argc > 1 ? strtoull(argv[1], NULL, 0) : seed;
     printf("seed %llu\n", (unsigned long long)seed);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(table_has_every_field_of_every_kind),
         cmocka_unit_test_setup(every_kind_comes_back_as_it_was, reseed),
         cmocka_unit_test_setup(every_field_comes_back_alone, reseed),
         cmocka_unit_test_setup(every_size_of_a_buffer_is_respected, reseed),

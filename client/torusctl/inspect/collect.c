@@ -8,90 +8,41 @@
 
 #include "inspect.h"
 #include "merge.h"
+#include "rows.h"
 #include "torusctl/torusctl.h"
 
 enum { LATE_SECONDS = 10 };
 
-static const char *const states[] = {"down", "up", "unknown"};
-
-static json_t *peer_json(const struct td_row_peer *r)
+/* job_json says which ranks are missing, instead of those that are known. */
+static json_t *job_json(const struct td_status_row *row)
 {
-    return json_pack("{s:i s:o s:s s:o s:I s:I s:b s:I}", "node", (int)r->node, "endpoint",
-                     ins_text(r->endpoint), "state", states[r->health], "error",
-                     ins_text(r->health == TD_PEER_UP ? "" : r->error), "silent_ns",
-                     (json_int_t)r->silent_ns, "restarted_ns", (json_int_t)r->restarted_ns, "died",
-                     r->died, "restart_silent_ns", (json_int_t)r->restart_silent_ns);
+    const struct td_row_job *r = &row->u.job;
+    json_t *job = ins_row(row, TD_ROW_JOB);
+    json_object_set_new(job, "missing", ins_ranks(&r->ranks, r->size, false));
+    json_object_del(job, "ranks");
+    return job;
 }
 
-static json_t *client_json(const struct td_row_client *r)
+static json_t *operation_json(const struct td_status_row *row)
 {
-    char state[2] = {(char)r->doing, '\0'};
-    return json_pack("{s:I s:I s:o s:I s:b s:o s:i s:s}", "pid", (json_int_t)r->pid, "uid",
-                     (json_int_t)r->uid, "job", ins_text(r->job), "rank", (json_int_t)r->rank,
-                     "joining", r->joining, "program", ins_text(r->program), "seat", (int)r->group,
-                     "process_state", state);
-}
-
-static json_t *job_json(const struct td_row_job *r)
-{
-    return json_pack("{s:o s:I s:i s:i s:o s:o s:I}", "name", ins_text(r->name), "uid",
-                     (json_int_t)r->uid, "size", (int)r->size, "joined", (int)r->joined, "missing",
-                     ins_ranks(&r->ranks, r->size, false), "gone_nodes",
-                     ins_ranks(&r->gone_nodes, r->gone_nodes.bytes * 8, true), "forming_ns",
-                     (json_int_t)r->forming_ns);
-}
-
-static json_t *absent_json(const struct td_row_absent *a)
-{
-    char state[2] = {(char)a->doing, '\0'};
-    return json_pack("{s:i s:i s:i s:s s:I s:I s:s s:I}", "rank", (int)a->rank, "job_rank",
-                     (int)a->job_rank, "node", (int)a->node, "node_state", states[a->health],
-                     "silent_ns", (json_int_t)a->silent_ns, "pid", (json_int_t)a->pid,
-                     "process_state", state, "since_ns", (json_int_t)a->since_ns);
-}
-
-static json_t *operation_json(const struct td_row_operation *r)
-{
-    json_t *absents = json_array();
-    for (uint32_t i = 0; i < r->absents; i++)
-        json_array_append_new(absents, absent_json(&r->absent[i]));
-    return json_pack("{s:o s:i s:I s:o s:s s:I s:I s:I s:o s:o s:o s:I s:I s:I s:I s:b}", "job",
-                     ins_text(r->job), "group", (int)r->group, "sequence", (json_int_t)r->sequence,
-                     "kind", ins_text(r->call), "phase", r->running ? "running" : "waiting",
-                     "age_ns", (json_int_t)r->age_ns, "step", (json_int_t)r->steps_done, "steps",
-                     (json_int_t)r->steps, "arrived", ins_ranks(&r->arrived, r->size, true),
-                     "missing", ins_ranks(&r->arrived, r->size, false), "absent", absents,
-                     "instance", (json_int_t)r->instance, "waits_for", (json_int_t)r->waits_for,
-                     "idle_ns", (json_int_t)r->idle_ns, "job_instance", (json_int_t)r->world,
-                     "nobody_waits", r->nobody_waits);
+    const struct td_row_operation *r = &row->u.operation;
+    json_t *operation = ins_row(row, TD_ROW_OPERATION);
+    json_object_set_new(operation, "phase", json_string(r->running ? "running" : "waiting"));
+    json_object_set_new(operation, "arrived", ins_ranks(&r->arrived, r->size, true));
+    json_object_set_new(operation, "missing", ins_ranks(&r->arrived, r->size, false));
+    json_object_del(operation, "running");
+    json_object_del(operation, "size");
+    return operation;
 }
 
 json_t *ins_state_json(const struct td_status_row *row)
 {
-    switch (row->kind) {
-    case TD_ROW_PEER:
-        return peer_json(&row->u.peer);
-    case TD_ROW_CLIENT:
-        return client_json(&row->u.client);
-    case TD_ROW_JOB:
-        return job_json(&row->u.job);
-    case TD_ROW_OPERATION:
-        return operation_json(&row->u.operation);
-    case TD_ROW_NODE:
-    case TD_ROW_ROUTER:
-    case TD_ROW_DIRECTION:
-    case TD_ROW_PLAN:
-    case TD_ROW_RECORD:
-    case TD_ROW_OUTAGE:
-    case TD_ROW_WAIT:
-    case TD_ROW_LINK:
-    case TD_ROW_GROUP:
-    case TD_ROW_FACT:
-    case TD_ROW_TRACE:
-    case TD_ROW_SIDE:
-        break;
-    }
-    return NULL;
+    if (row->kind == TD_ROW_JOB)
+        return job_json(row);
+    if (row->kind == TD_ROW_OPERATION)
+        return operation_json(row);
+    json_t *peer = ins_row(row, TD_ROW_PEER);
+    return peer ? peer : ins_row(row, TD_ROW_CLIENT);
 }
 
 /* describe adds the node and the machine to an object. */
@@ -117,9 +68,9 @@ static void describe(torus_context *c, json_t *all)
 static json_t *heard_json(const struct td_status_row *row)
 {
     const struct td_row_link *r = &row->u.link;
-    return row->kind == TD_ROW_LINK ? json_pack("{s:i s:I}", "node", (int)r->neighbour, "silent_ns",
-                                                (json_int_t)r->silent_ns)
-                                    : NULL;
+    return row->kind == TD_ROW_LINK
+               ? json_pack("{s:i s:I}", "node", (int)r->to, "silent_ns", (json_int_t)r->silent_ns)
+               : NULL;
 }
 
 /* add_silence adds what this node's peers (all other nodes), and the links of the others say. */

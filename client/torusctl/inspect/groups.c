@@ -8,26 +8,24 @@
 #include <unistd.h>
 
 #include "inspect.h"
+#include "rows.h"
 #include "torusctl/torusctl.h"
-
-/* in the order of enum td_group_state: the later, the worse */
-static const char *const states[] = {"active", "parted", "broken"};
 
 static json_t *row_json(const struct td_status_row *row)
 {
     const struct td_row_group *r = &row->u.group;
+    json_t *group = ins_row(row, TD_ROW_GROUP);
     char id[24];
-    if (row->kind != TD_ROW_GROUP)
+    if (!group)
         return NULL;
     snprintf(id, sizeof id, "%016llx", (unsigned long long)r->instance);
-    return json_pack("{s:s s:o s:I s:b s:i s:o s:o s:[] s:s s:I s:I s:i s:i s:o s:i}", "id", id,
-                     "job", ins_text(r->job), "uid", (json_int_t)r->uid, "is_job", r->index == 0,
-                     "size", (int)r->size, "ranks",
-                     ins_ranks(&r->job_ranks, TD_JOB_RANKS_MAX, true), "member_nodes",
-                     ins_ranks(&r->nodes, r->nodes.bytes * 8, true), "nodes", "state",
-                     states[r->condition], "age_ns", (json_int_t)r->age_ns, "calls_done",
-                     (json_int_t)r->done, "in_flight", (int)r->in_flight, "error", (int)r->error,
-                     "text", ins_text(r->text), "severity", (int)r->condition);
+    json_object_update_new(group,
+                           json_pack("{s:s s:b s:[] s:i}", "id", id, "is_job", r->index == 0,
+                                     "nodes", "severity", (int)r->state)); /* the later the worse */
+    json_object_del(group, "instance");
+    json_object_del(group, "job_instance");
+    json_object_del(group, "index");
+    return group;
 }
 
 static json_t *find(const json_t *groups, const json_t *row)

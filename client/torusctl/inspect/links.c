@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "inspect.h"
+#include "rows.h"
 #include "torusctl/torusctl.h"
 
 /* One time is told of a link that goes down so soon after its last message. */
@@ -21,25 +22,20 @@ static const char *state_of(const struct td_row_link *r)
         return "down";
     if (!r->error[0] || strcmp(r->error, "not connected yet") == 0)
         return "unused";
-    return r->health == TD_PEER_UP ? "connecting" : "down";
+    return r->state == TD_PEER_UP ? "connecting" : "down";
 }
 
 static json_t *row_json(const struct td_status_row *row)
 {
-    const struct td_row_link *r = &row->u.link;
-    if (row->kind != TD_ROW_LINK)
+    json_t *link = ins_row(row, TD_ROW_LINK);
+    if (!link)
         return NULL;
-    const char *state = state_of(r);
-    bool told = strcmp(state, "unused") != 0;
-    return json_pack("{s:i s:b s:s s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:o}", "to",
-                     (int)r->neighbour, "neighbours", r->neighbours, "state", state, "since_ns",
-                     (json_int_t)r->since_ns, "packets", (json_int_t)r->packets, "bytes",
-                     (json_int_t)r->bytes, "messages", (json_int_t)r->messages, "repeated_packets",
-                     (json_int_t)r->repeated, "resumes", (json_int_t)r->resumes, "silent_ns",
-                     (json_int_t)r->silent_ns, "busy_ns", (json_int_t)r->busy_ns, "busy_bytes",
-                     (json_int_t)r->busy_bytes, "session_sent_packets", (json_int_t)r->sent,
-                     "session_received_packets", (json_int_t)r->received, "error",
-                     ins_text(told ? r->error : ""));
+    const char *state = state_of(&row->u.link);
+    json_object_set_new(link, "state", json_string(state));
+    if (strcmp(state, "unused") == 0)
+        json_object_set_new(link, "error", json_string(""));
+    json_object_del(link, "up");
+    return link;
 }
 
 json_t *ins_links(struct ins_machine *m)

@@ -139,9 +139,9 @@ static void note_wait(json_t *to, json_t *row)
     json_t *waits = json_object_get(to, "waits");
     if (!waits)
         json_object_set_new(to, "waits", waits = json_array());
-    if (ins_number(row, "waits_for") < TD_NODES_MAX)
-        json_array_append_new(waits, json_pack("{s:O s:O s:O}", "node", json_object_get(row, "at"),
-                                               "waits_for", json_object_get(row, "waits_for"),
+    if (ins_number(row, "waits_for"))
+        json_array_append_new(waits, json_pack("{s:O s:I s:O}", "node", json_object_get(row, "at"),
+                                               "waits_for", ins_number(row, "waits_for") - 1,
                                                "idle_ns", json_object_get(row, "idle_ns")));
 }
 

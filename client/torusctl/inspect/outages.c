@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "inspect.h"
+#include "rows.h"
 
 enum { SHOWN = 8 /* stopped ranks */ };
 
@@ -27,11 +28,9 @@ static json_t *row_json(const struct td_status_row *row)
     const struct td_row_outage *r = &row->u.outage;
     if (row->kind != TD_ROW_OUTAGE || r->kind >= TD_OUTAGES || !whats[r->kind])
         return NULL; /* of a later release */
-    json_t *o = json_pack(
-        "{s:I s:s s:I s:I s:I s:I s:I s:I s:o}", "instance", (json_int_t)r->instance, "what",
-        whats[r->kind], "rank", (json_int_t)r->rank, "pid", (json_int_t)r->pid, "count",
-        (json_int_t)r->count, "ns", (json_int_t)r->ns, "longest_ns", (json_int_t)r->longest_ns,
-        "longest_age_ns", (json_int_t)r->longest_age_ns, "text", ins_text(r->text));
+    json_t *o = ins_row(row, TD_ROW_OUTAGE);
+    json_object_set_new(o, "what", json_string(whats[r->kind]));
+    json_object_del(o, "kind");
     if (!is_of_rank(o)) {
         json_object_set_new(o, "rank", json_null());
         json_object_set_new(o, "pid", json_null());

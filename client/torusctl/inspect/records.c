@@ -15,6 +15,7 @@
 #include "outages.h"
 #include "present.h"
 #include "remains.h"
+#include "rows.h"
 #include "silences.h"
 #include "sides.h"
 #include "stayed.h"
@@ -22,34 +23,10 @@
 
 static json_t *row_json(const struct td_status_row *row)
 {
-    const struct td_row_record *r = &row->u.record;
-    const struct td_row_wait *w = &row->u.wait;
-    if (row->kind == TD_ROW_RECORD)
-        return json_pack("{s:o s:I s:I s:i s:b s:I s:I s:I s:I s:i s:o s:I s:I s:i s:I s:I s:o}",
-                         "job", ins_text(r->job), "uid", (json_int_t)r->uid, "instance",
-                         (json_int_t)r->instance, "size", (int)r->size, "unformed",
-                         (int)r->unformed, "formed_ns", (json_int_t)r->formed_ns, "ended_ns",
-                         (json_int_t)r->ended_ns, "waited_ns", (json_int_t)r->waited_ns,
-                         "operations", (json_int_t)r->operations, "error", (int)r->error, "text",
-                         ins_text(r->text), "failed_ns", (json_int_t)r->failed_ns, "died_ns",
-                         (json_int_t)r->died_ns, "died_rank", (int)r->died_rank, "died_pid",
-                         (json_int_t)r->died_pid, "died_paused_ns", (json_int_t)r->died_paused_ns,
-                         "nodes", ins_ranks(&r->nodes, r->nodes.bytes * 8, true));
-    if (row->kind == TD_ROW_WAIT)
-        return json_pack(
-            "{s:I s:i s:i s:s s:I s:I s:I s:I s:i s:I s:I s:I s:I s:i s:i s:i s:I s:I s:I s:I s:I}",
-            "instance", (json_int_t)w->instance, "rank", (int)w->rank, "node", (int)w->node, "kind",
-            td_kind_name(w->kind), "pid", (json_int_t)w->pid, "last", (json_int_t)w->last,
-            "waited_ns", (json_int_t)w->waited_ns, "longest_ns", (json_int_t)w->longest_ns,
-            "silent_node", (int)w->silent_node, "silent_ns", (json_int_t)w->silent_ns,
-            "silent_longest_ns", (json_int_t)w->silent_longest_ns, "longest_age_ns",
-            (json_int_t)w->longest_age_ns, "longest_operation", (json_int_t)w->longest_operation,
-            "longest_group", (int)w->longest_group, "silent_ranks", (int)w->silent_ranks,
-            "silences", (int)w->silences, "silence_ns", (json_int_t)w->silence_ns,
-            "silence_longest_ns", (json_int_t)w->silence_longest_ns, "silence_longest_age_ns",
-            (json_int_t)w->silence_longest_age_ns, "silence_unheard_ns",
-            (json_int_t)w->silence_unheard_ns, "silence_heard_ns", (json_int_t)w->silence_heard_ns);
-    return NULL;
+    json_t *wait = ins_row(row, TD_ROW_WAIT);
+    if (wait)
+        json_object_set_new(wait, "kind", json_string(td_kind_name(row->u.wait.kind)));
+    return wait ? wait : ins_row_record(row);
 }
 
 /* ---- sums ---- */

@@ -4,19 +4,13 @@
 #include <stdio.h>
 
 #include "inspect.h"
+#include "rows.h"
 
 /* ---- merging ---- */
 
 static json_t *row_json(const struct td_status_row *row)
 {
-    const struct td_row_side *r = &row->u.side;
-    if (row->kind != TD_ROW_SIDE)
-        return NULL;
-    json_t *ranks = json_array();
-    for (uint32_t i = 0; i < r->ranks; i++)
-        json_array_append_new(ranks, json_integer(r->rank[i]));
-    return json_pack("{s:o s:o s:I s:I}", "call", ins_text(r->call), "ranks", ranks, "count",
-                     (json_int_t)r->count, "instance", (json_int_t)r->instance);
+    return ins_row(row, TD_ROW_SIDE);
 }
 
 /* add_rank puts a rank in its place of a list in order. */
@@ -57,7 +51,7 @@ json_t *ins_sides_of(const json_t *rows, json_int_t instance)
         if (ins_number(row, "instance") != instance)
             continue;
         json_t *s = side_of(sides, json_object_get(row, "call"));
-        json_array_foreach(json_object_get(row, "ranks"), k, rank)
+        json_array_foreach(json_object_get(row, "rank"), k, rank)
             add_rank(json_object_get(s, "ranks"), rank);
         json_object_set_new(s, "count",
                             json_integer(ins_number(s, "count") + ins_number(row, "count")));

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "inspect.h"
+#include "rows.h"
 #include "torus/torus.h"
 
 enum { SHOWN = 4 /* processes of a job */ };
@@ -69,24 +70,13 @@ json_t *ins_stayed_of(const json_t *clients, const json_t *records, const json_t
     return stayed;
 }
 
-static json_t *record_json(const struct td_status_row *row)
-{
-    const struct td_row_record *r = &row->u.record;
-    return row->kind == TD_ROW_RECORD
-               ? json_pack("{s:o s:I s:I s:I s:i s:I}", "job", ins_text(r->job), "uid",
-                           (json_int_t)r->uid, "instance", (json_int_t)r->instance, "formed_ns",
-                           (json_int_t)r->formed_ns, "error", (int)r->error, "failed_ns",
-                           (json_int_t)r->failed_ns)
-               : NULL;
-}
-
 json_t *ins_stayed(struct ins_machine *m, const json_t *all)
 {
     const json_t *clients = json_object_get(all, "clients"), *c = NULL;
     bool any = false;
     size_t i = 0;
     json_array_foreach(clients, i, c) any = any || ins_is_stopped(c);
-    json_t *records = any ? ins_machine_rows(m, TD_STATUS_WAITS, record_json) : NULL;
+    json_t *records = any ? ins_machine_rows(m, TD_STATUS_WAITS, ins_row_record) : NULL;
     json_t *stayed = ins_stayed_of(clients, records, json_object_get(all, "peers"));
     json_decref(records);
     return stayed;

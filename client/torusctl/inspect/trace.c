@@ -10,6 +10,7 @@
 #include "libtorus/deadline.h"
 #include "facts.h"
 #include "rounds.h"
+#include "rows.h"
 #include "system/written.h"
 #include "torusctl/torusctl.h"
 #include "trace_lost.h"
@@ -38,10 +39,7 @@ static json_t *record_json(const struct td_status_row *row)
     const struct td_row_record *r = &row->u.record;
     if (row->kind != TD_ROW_RECORD || r->unformed) /* without ranks nothing happened */
         return NULL;
-    return json_pack("{s:o s:I s:I s:I s:i s:o}", "job", ins_text(r->job), "uid",
-                     (json_int_t)r->uid, "instance", (json_int_t)r->instance, "formed_ns",
-                     (json_int_t)r->formed_ns, "size", (int)r->size, "nodes",
-                     ins_ranks(&r->nodes, r->nodes.bytes * 8, true));
+    return ins_row_record(row);
 }
 
 /* find_job finds the wanted job that formed last. It returns an exit code. */

@@ -5,24 +5,20 @@
 #include <string.h>
 
 #include "inspect.h"
+#include "rows.h"
 
 enum { CLOCK_ROUNDS = 8 };
 #define READ_TIMEOUT_S 10.0 /* of the rings of all nodes that have said what time it is */
 
 static json_t *row_json(const struct td_status_row *row)
 {
-    if (row->kind != TD_ROW_TRACE)
-        return NULL;
-    json_t *numbers = json_array();
-    for (uint32_t i = 0; i < row->u.trace.events * TD_TRACE_NUMBERS; i++)
-        json_array_append_new(numbers, json_integer((json_int_t)row->u.trace.number[i]));
-    return json_pack("{s:o s:o}", "text", ins_text(row->u.trace.text), "numbers", numbers);
+    return ins_row(row, TD_ROW_TRACE);
 }
 
 /* event_of reads event `at` of a row. */
 static void event_of(const json_t *row, size_t at, struct td_trace_event *e)
 {
-    const json_t *numbers = json_object_get(row, "numbers");
+    const json_t *numbers = json_object_get(row, "number");
     uint64_t n[TD_TRACE_NUMBERS];
     for (size_t i = 0; i < TD_TRACE_NUMBERS; i++)
         n[i] = (uint64_t)json_integer_value(json_array_get(numbers, at * TD_TRACE_NUMBERS + i));
@@ -31,7 +27,7 @@ static void event_of(const json_t *row, size_t at, struct td_trace_event *e)
 
 static size_t events_of(const json_t *row)
 {
-    return json_array_size(json_object_get(row, "numbers")) / TD_TRACE_NUMBERS;
+    return json_array_size(json_object_get(row, "number")) / TD_TRACE_NUMBERS;
 }
 
 /* ---- clocks ---- */

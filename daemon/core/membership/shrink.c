@@ -511,8 +511,7 @@ static void answer(struct td_core *core, const struct td_shrink *s, uint32_t loc
     } else {
         struct td_reply *r =
             td_communicator_joined(core, made, call->client, call->request, seat->rank);
-        r->u.joined.lost = lost.bits;
-        r->u.joined.lost_bytes = lost.bytes;
+        r->u.joined.lost = lost;
     }
 }
 

@@ -24,9 +24,9 @@ void td_facts_rows(struct td_core *core, uint32_t section, uint32_t most,
 
 enum td_missing td_facts_missing(const struct td_row_absent *a)
 {
-    if (a->health == TD_PEER_DOWN)
+    if (a->node_state == TD_PEER_DOWN)
         return TD_MISSING_SILENT_NODE;
-    switch (a->doing) {
+    switch (a->process_state) {
     case 'R':
         return TD_MISSING_RUNNING;
     case 'D':

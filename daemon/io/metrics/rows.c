@@ -32,11 +32,11 @@ static void append(json_t *to, const char *list, size_t most, json_t *row)
 
 static json_t *link_json(const struct td_row_link *r)
 {
-    return json_pack("{s:i s:b s:b s:I s:I s:I s:I s:I s:o}", "to", (int)r->neighbour, "up", r->up,
-                     "dead", !r->up && (r->since_ns || r->health == TD_PEER_DOWN), "since_ns",
+    return json_pack("{s:i s:b s:b s:I s:I s:I s:I s:I s:o}", "to", (int)r->to, "up", r->up, "dead",
+                     !r->up && (r->since_ns || r->state == TD_PEER_DOWN), "since_ns",
                      (json_int_t)r->since_ns, "packets", (json_int_t)r->packets, "bytes",
-                     (json_int_t)r->bytes, "repeated_packets", (json_int_t)r->repeated, "resumes",
-                     (json_int_t)r->resumes, "error", td_rows_text(r->error));
+                     (json_int_t)r->bytes, "repeated_packets", (json_int_t)r->repeated_packets,
+                     "resumes", (json_int_t)r->resumes, "error", td_rows_text(r->error));
 }
 
 static json_t *absent_json(const struct td_row_absent *a)
@@ -68,12 +68,12 @@ static json_t *operation_json(const struct td_row_operation *r)
     for (uint32_t i = 0; i < r->absents; i++)
         json_array_append_new(absent, absent_json(&r->absent[i]));
     snprintf(instance, sizeof instance, "%llx", (unsigned long long)r->instance);
-    return json_pack(
-        "{s:o s:s s:o s:i s:i s:I s:I s:s s:I s:I s:o s:o}", "job", td_rows_text(r->job),
-        "instance", instance, "kind", td_rows_text(r->call), "group", (int)r->group, "size",
-        (int)r->size, "sequence", (json_int_t)r->sequence, "age_ns", (json_int_t)r->age_ns, "phase",
-        r->running ? "running" : "waiting", "steps_done", (json_int_t)r->steps_done, "steps",
-        (json_int_t)r->steps, "arrived", bits_json(&r->arrived), "absent", absent);
+    return json_pack("{s:o s:s s:o s:i s:i s:I s:I s:s s:I s:I s:o s:o}", "job",
+                     td_rows_text(r->job), "instance", instance, "kind", td_rows_text(r->kind),
+                     "group", (int)r->group, "size", (int)r->size, "sequence",
+                     (json_int_t)r->sequence, "age_ns", (json_int_t)r->age_ns, "phase",
+                     r->running ? "running" : "waiting", "steps_done", (json_int_t)r->step, "steps",
+                     (json_int_t)r->steps, "arrived", bits_json(&r->arrived), "absent", absent);
 }
 
 static json_t *job_json(const struct td_row_record *r)
