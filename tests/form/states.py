@@ -47,7 +47,8 @@ def main():
     for folder in ("daemon/core",):
         for at, _, names in os.walk(os.path.join(source, folder)):
             for name in sorted(names):
-                if name.endswith((".c", ".h")):
+                # inspect*.c copies states into rows for people
+                if name.endswith((".c", ".h")) and not name.startswith("inspect"):
                     path = os.path.join(at, name)
                     with open(path, encoding="utf-8") as text:
                         lines, count = check(os.path.relpath(path, source), text.read())

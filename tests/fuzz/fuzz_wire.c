@@ -38,7 +38,7 @@ static size_t draw_form(unsigned form, struct decide *d, uint8_t *bytes, size_t 
         k = &td_wire_kinds[kind % td_wire_kinds_count];
         message = some_message(k, (enum amount)decide_below(d, 4));
         if (k->fields && decide_below(d, 2)) /* one field as long as it may be, or longer */
-            fill_field(&message, &k->field[decide_below(d, k->fields)], AMOUNT_MOST,
+            fill_field(&message.u, &k->field[decide_below(d, k->fields)], AMOUNT_MOST,
                        decide_below(d, 2));
         return td_wire_encode_message(&message, bytes, room);
     case 3:
