@@ -12,12 +12,13 @@
 #include "core/net/fabric_routed_state.h"
 #include "core/net/session_state.h"
 #include "core/operation/operation_state.h"
+#include "io/control/peers_state.h"
 
 static const struct td_machine *const machines[] = {
-    &td_operation_machine,   &td_arrival_machine, &td_communicator_machine, &td_seat_machine,
-    &td_join_machine,        &td_job_machine,     &td_succession_machine,   &td_shrink_machine,
-    &td_shrink_call_machine, &td_epoch_machine,   &td_link_machine,         &td_session_machine,
-    &td_neighbour_machine,
+    &td_operation_machine,   &td_arrival_machine,    &td_communicator_machine, &td_seat_machine,
+    &td_join_machine,        &td_job_machine,        &td_succession_machine,   &td_shrink_machine,
+    &td_shrink_call_machine, &td_epoch_machine,      &td_link_machine,         &td_session_machine,
+    &td_neighbour_machine,   &td_connection_machine, &td_express_machine,
 };
 
 static void print_labels(const char *what, const struct td_label *label, uint32_t count)

@@ -44,7 +44,7 @@ def main():
     assert check("x.c", "void f(void)\n{\n    o->session_state = A;\n}\n")[0]
     assert check("x.c", "static void transition(struct x *o)\n{\n    o->state = A;\n}\n") == ([], 1)
     found, owned = [], 0
-    for folder in ("daemon/core",):
+    for folder in ("daemon/core", "daemon/io/control"):
         for at, _, names in os.walk(os.path.join(source, folder)):
             for name in sorted(names):
                 # inspect*.c copies states into rows for people

@@ -96,7 +96,7 @@ static int setup(void **unused)
     uv_loop_init(&loop.uv);
     uv_timer_init(&loop.uv, &deadline);
     peers = (struct td_peers){.loop = &loop};
-    peer = (struct td_peer){.peers = &peers, .up = true};
+    peer = (struct td_peer){.peers = &peers, .state = TD_CONNECTION_UP};
     td_payload_pool_init(&peers.pool, BYTES);
     peers.channels = (struct td_channels){.uv = &loop.uv,
                                           .pool = &peers.pool,
@@ -105,9 +105,9 @@ static int setup(void **unused)
     td_peers_counts_init(&peers);
     listener = td_listener_create(&peers.channels, endpoint, &of_strangers, NULL);
     assert_non_null(listener);
-    peer.channel = td_channel_open(&peers.channels, endpoint, (const uint8_t *)"hello", 5, NULL,
-                                   &of_peer, NULL);
-    assert_non_null(peer.channel);
+    peer.out.channel = td_channel_open(&peers.channels, endpoint, (const uint8_t *)"hello", 5, NULL,
+                                       &of_peer, NULL);
+    assert_non_null(peer.out.channel);
     UNTIL(answered);
     return 0;
 }
@@ -219,20 +219,20 @@ static void counts_leave_in_the_turn_that_made_them(void **unused)
     reply = 9;
     while (reply)
         uv_run(&loop.uv, UV_RUN_ONCE);
-    assert_false(peer.owes_counts);
+    assert_false(peer.owed.due);
     expect(2, (const uint64_t[]){1, 9});
 }
 
 static void counts_of_a_link_that_is_down_are_dropped(void **unused)
 {
     (void)unused;
-    struct td_channel *channel = peer.channel;
-    peer.up = false;
-    peer.channel = NULL;
+    struct td_channel *channel = peer.out.channel;
+    peer.state = TD_CONNECTION_PAUSING;
+    peer.out.channel = NULL;
     keep(1);
     turn();
-    peer.up = true;
-    peer.channel = channel;
+    peer.state = TD_CONNECTION_UP;
+    peer.out.channel = channel;
     expect(0, NULL);
 }
 

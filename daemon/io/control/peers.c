@@ -15,6 +15,7 @@
 #include "peers_express.h"
 #include "peers_link.h"
 #include "peers_listen.h"
+#include "peers_reasons.h"
 #include "peers_send.h"
 
 struct td_peers *td_peers_create(struct td_loop *loop)
@@ -54,7 +55,6 @@ struct td_peers *td_peers_create(struct td_loop *loop)
         p->peers = peers;
         p->node = n;
         p->retry_ms = RETRY_MS;
-        p->delayed_last = &p->delayed;
         uv_timer_init(&loop->uv, &p->retry);
         p->retry.data = p;
     }
@@ -138,7 +138,7 @@ uint32_t td_peers_mtu(const struct td_peers *peers, uint32_t *node)
     uint32_t least = 0;
     for (uint32_t n = 0; n < peers->loop->config->topology.nodes; n++) {
         const struct td_peer *p = &peers->peer[n];
-        uint32_t mtu = p->up && p->channel ? td_channel_mtu(p->channel) : 0;
+        uint32_t mtu = p->state == TD_CONNECTION_UP ? td_channel_mtu(p->out.channel) : 0;
         if (!mtu || (least && mtu >= least))
             continue;
         least = mtu;
@@ -177,7 +177,8 @@ void td_peers_close(struct td_peers *peers)
     td_peers_flush(peers); /* the last messages, before the connections end */
     td_peers_counts_close(peers);
     for (uint32_t n = 0; n < config->topology.nodes; n++) {
-        td_peer_end(&peers->peer[n], "", 0);
+        if (peers->peer[n].state != TD_CONNECTION_IDLE)
+            td_peer_end(&peers->peer[n], "", 0);
         td_peers_forget_tree(peers, n, UINT64_MAX);
         uv_close((uv_handle_t *)&peers->peer[n].retry, NULL);
     }

@@ -9,10 +9,10 @@ static void send_all(struct td_peers *peers)
 {
     struct td_peer *p = NULL;
     while ((p = peers->owing)) {
-        peers->owing = p->next_owing;
-        p->is_owing = false;
-        if (p->owes_counts)
-            td_peer_transmit(p, &p->counts, NULL);
+        peers->owing = p->owed.next;
+        p->owed.listed = false;
+        if (p->owed.due)
+            td_peer_transmit(p, &p->owed.packet, NULL);
     }
 }
 
@@ -44,11 +44,11 @@ void td_peers_counts_close(struct td_peers *peers)
 
 void td_peer_keep_counts(struct td_peer *p, const struct td_packet *packet)
 {
-    p->counts = *packet;
-    p->owes_counts = p->up; /* otherwise LINK_DOWN follows */
-    if (p->is_owing)
+    p->owed.packet = *packet;
+    p->owed.due = p->state == TD_CONNECTION_UP; /* otherwise LINK_DOWN follows */
+    if (p->owed.listed)
         return;
-    p->is_owing = true;
-    p->next_owing = p->peers->owing;
+    p->owed.listed = true;
+    p->owed.next = p->peers->owing;
     p->peers->owing = p;
 }

@@ -20,21 +20,20 @@ struct td_delayed {
 
 void td_peer_drop_delayed(struct td_peer *p)
 {
-    while (p->delayed) {
-        struct td_delayed *d = p->delayed;
-        p->delayed = d->next;
+    while (p->delay.first) {
+        struct td_delayed *d = p->delay.first;
+        p->delay.first = d->next;
         td_payload_drop(d->payload);
         free(d);
     }
-    p->delayed_last = &p->delayed;
 }
 
 static void set_alarm(struct td_peers *peers)
 {
     td_time at = TD_TIME_NEVER;
-    for (const struct td_peer *p = peers->slow; p; p = p->next_slow)
-        if (p->delayed && p->delayed->at < at)
-            at = p->delayed->at;
+    for (const struct td_peer *p = peers->slow; p; p = p->delay.next)
+        if (p->delay.first && p->delay.first->at < at)
+            at = p->delay.first->at;
     td_alarm_set(&peers->delays, at);
 }
 
@@ -42,12 +41,10 @@ void td_peers_send_due(void *user)
 {
     struct td_peers *peers = user;
     td_time now = td_loop_now();
-    for (struct td_peer *p = peers->slow; p; p = p->next_slow)
-        while (p->delayed && p->delayed->at <= now) {
-            struct td_delayed *d = p->delayed;
-            p->delayed = d->next;
-            if (!p->delayed)
-                p->delayed_last = &p->delayed;
+    for (struct td_peer *p = peers->slow; p; p = p->delay.next)
+        while (p->delay.first && p->delay.first->at <= now) {
+            struct td_delayed *d = p->delay.first;
+            p->delay.first = d->next;
             td_peer_transmit(p, &d->packet, d->payload);
             free(d);
         }
@@ -71,17 +68,16 @@ bool td_peer_delay(struct td_peer *p, const struct td_packet *packet, struct td_
     d->payload = payload;
     uint32_t bytes = payload ? packet->bytes : s->packet_bytes;
     d->at = td_loop_now() + td_settings_link_time(s, bytes) + (td_time)s->link_latency_ns;
-    if (d->at < p->delayed_until) /* a short packet does not overtake */
-        d->at = p->delayed_until;
-    p->delayed_until = d->at;
-    bool first = !p->delayed;
-    *p->delayed_last = d;
-    p->delayed_last = &d->next;
-    if (!p->is_slow) {
-        p->is_slow = true;
-        p->next_slow = peers->slow;
+    if (!p->delay.until) {
+        p->delay.next = peers->slow;
         peers->slow = p;
     }
+    if (d->at < p->delay.until) /* a short packet does not overtake */
+        d->at = p->delay.until;
+    p->delay.until = d->at;
+    bool first = !p->delay.first;
+    *(first ? &p->delay.first : &p->delay.last->next) = d;
+    p->delay.last = d;
     if (first)
         set_alarm(peers);
     return true;

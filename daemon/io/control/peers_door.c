@@ -253,7 +253,7 @@ static const char *name_failure(uint16_t event, uint32_t value)
 /* end_unopened ends a session whose stream has not come. */
 static void end_unopened(struct td_peer *p, uint64_t session)
 {
-    if (p->session_in == session && !p->in)
+    if (p->in.session == session && !p->in.channel)
         td_peer_end_in(p);
 }
 
@@ -379,7 +379,7 @@ void td_door_remember(struct td_peers *peers, zmq_msg_t *message, uint32_t node)
     if (!g)
         return;
     g->node = node;
-    g->session = peers->peer[node].session_in;
+    g->session = peers->peer[node].in.session;
 }
 
 void td_door_end(struct td_peers *peers, zmq_msg_t *message)

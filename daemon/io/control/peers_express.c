@@ -13,7 +13,7 @@ static void on_answer(void *peer, struct td_channel *channel, const uint8_t *byt
     struct td_peer *p = peer;
     (void)channel;
     if (td_peer_accepted(p, bytes, size))
-        p->express_open = true;
+        td_express_transition(p, TD_EXPRESS_COME_UP);
 }
 
 static void on_ended(void *peer, struct td_channel *channel, bool breach, const char *why)
@@ -21,12 +21,12 @@ static void on_ended(void *peer, struct td_channel *channel, bool breach, const 
     struct td_peer *p = peer;
     (void)channel;
     (void)breach;
-    if (p->express_open) {
+    if (p->express_state == TD_EXPRESS_OPEN) {
         td_peer_end(p, why, 0);
         return;
     }
-    p->express = NULL;
-    p->express_agreed = false; /* until the link comes up again */
+    p->out.express = NULL;
+    td_express_transition(p, TD_EXPRESS_CLOSE); /* until the link comes up again */
     td_log(TD_LOG_WARNING,
            "node %u: cannot open the express path: %s; its tree messages take ZeroMQ", p->node,
            why);
@@ -36,28 +36,21 @@ void td_peer_want_express(struct td_peer *p, enum td_message_kind kind)
 {
     static const struct td_channel_calls calls = {
         .carries_messages = true, .handshake = on_answer, .ended = on_ended};
-    if (!p->express_agreed || p->express || !td_message_is_frequent(kind))
+    if (p->express_state != TD_EXPRESS_AGREED || !td_message_is_frequent(kind))
         return;
-    p->express = td_peer_open_stream(p, &calls);
-    p->express_agreed = p->express != NULL;
+    p->out.express = td_peer_open_stream(p, &calls);
+    td_express_transition(p, p->out.express ? TD_EXPRESS_CONNECT : TD_EXPRESS_CLOSE);
 }
 
 bool td_peer_send_express(struct td_peer *p, const uint8_t *bytes, size_t size, bool loose)
 {
-    if (!p->express_open)
+    if (p->express_state != TD_EXPRESS_OPEN)
         return false;
-    if (loose && td_express_is_full(p->express))
+    if (loose && td_express_is_full(p->out.express))
         return true;
-    if (!td_express_send(p->express, bytes, size))
+    if (!td_express_send(p->out.express, bytes, size))
         td_peer_end(p, "cannot queue a message to it", RETRY_MS);
     return true;
-}
-
-void td_peer_close_express(struct td_peer *p)
-{
-    td_channel_close(p->express);
-    p->express = NULL;
-    p->express_open = p->express_agreed = false;
 }
 
 void td_peers_flush(struct td_peers *peers)
@@ -78,7 +71,7 @@ static void on_in_ended(void *peer, struct td_channel *channel, bool breach, con
 {
     struct td_peer *p = peer;
     (void)channel;
-    p->express_in = NULL; /* the peer ends its link */
+    p->in.express = NULL; /* the peer ends its link */
     if (breach)
         td_peers_drop(p->peers, p->node, why);
 }
@@ -87,8 +80,8 @@ void td_peer_accept_express(struct td_peer *p, struct td_channel *channel)
 {
     static const struct td_channel_calls calls = {
         .carries_messages = true, .message = on_message, .ended = on_in_ended};
-    td_channel_close(p->express_in);
-    p->express_in = channel;
-    p->express_expected = false;
-    td_channel_belongs(channel, &calls, p, &p->terms_in);
+    td_channel_close(p->in.express);
+    p->in.express = channel;
+    p->in.express_expected = false;
+    td_channel_belongs(channel, &calls, p, &p->in.terms);
 }

@@ -21,8 +21,6 @@ void td_peer_want_express(struct td_peer *p, enum td_message_kind kind);
 /* td_peer_send_express sends a numbered message. It returns false if ZeroMQ must carry it. A
  * `loose` message, which its sender keeps, is dropped if too many wait. */
 bool td_peer_send_express(struct td_peer *p, const uint8_t *bytes, size_t size, bool loose);
-/* td_peer_close_express closes the connection. */
-void td_peer_close_express(struct td_peer *p);
 /* td_peer_accept_express makes a channel of the peer its connection, in place of an older one. */
 void td_peer_accept_express(struct td_peer *p, struct td_channel *channel);
 /* td_peers_flush writes the messages that wait for the end of a step. */

@@ -12,23 +12,6 @@
 #include "peers_receive.h"
 #include "peers_terms.h"
 
-struct td_handshake td_peers_handshake(struct td_peers *peers)
-{
-    return (struct td_handshake){.major = TD_WIRE_PEER_MAJOR,
-                                 .minor = TD_WIRE_PEER_MINOR,
-                                 .node = peers->loop->config->node,
-                                 .incarnation = peers->loop->incarnation,
-                                 .terms = {peers->terms, peers->term},
-                                 .shape = peers->shape};
-}
-
-size_t td_peers_encode_handshake(const struct td_handshake *g, uint8_t *bytes, size_t size)
-{
-    put_u64(bytes, 0); /* 0 marks a handshake */
-    size_t packed = td_wire_encode_handshake(g, bytes + SESSION_BYTES, size - SESSION_BYTES);
-    return packed ? packed + SESSION_BYTES : 0;
-}
-
 /* struct verdict: the rejection of a handshake. The log has `full`. The other end learns only
  * `told`, which says nothing about this daemon's settings. A peer that has proved its place by its
  * key learns `full` if settings differ (`open`). */
@@ -95,11 +78,11 @@ static struct verdict compare_settings(const struct td_peers *peers, const struc
  * exists, so that a host that was restarted does not keep the place. */
 static bool is_taken(struct td_peer *p, const struct td_handshake *g)
 {
-    if (!p->session_in || p->incarnation_in == g->incarnation)
+    if (!p->in.session || p->in.incarnation == g->incarnation)
         return false;
-    if (!p->in)
-        return td_loop_now() - p->session_in_at < STREAM_MS * 1000000ull;
-    td_channel_probe(p->in);
+    if (!p->in.channel)
+        return td_loop_now() - p->in.at < STREAM_MS * 1000000ull;
+    td_channel_probe(p->in.channel);
     return true;
 }
 
@@ -144,7 +127,8 @@ static void log_rejection(struct td_peers *peers, uint32_t node, const char *add
     snprintf(why, sizeof why, "rejected the handshake of node %u: %s", node, v->full);
     td_reject(&peers->rejections, address, key, why);
     if (node < peers->loop->config->topology.nodes)
-        snprintf(peers->peer[node].refused, sizeof peers->peer[node].refused, "%s", v->full);
+        snprintf(peers->peer[node].told.refused, sizeof peers->peer[node].told.refused, "%s",
+                 v->full);
 }
 
 /* make_answer returns the reply to a handshake. A rejection has no number of this daemon. */
@@ -168,18 +152,18 @@ static struct td_handshake make_answer(struct td_peers *peers, const struct td_h
 /* accept begins a session of a peer. */
 static void accept_session(struct td_peer *p, const struct td_handshake *g)
 {
-    bool another = p->incarnation_in != g->incarnation;
-    p->express_expected = g->express && p->peers->loop->config->express;
-    p->session_in = g->session;
-    p->incarnation_in = g->incarnation;
-    p->session_in_at = td_loop_now();
-    p->expected = true;
-    p->refused[0] = '\0';
+    bool another = p->in.incarnation != g->incarnation;
+    p->in.express_expected = g->express && p->peers->loop->config->express;
+    p->in.session = g->session;
+    p->in.incarnation = g->incarnation;
+    p->in.at = td_loop_now();
+    p->in.expected = true;
+    p->told.refused[0] = '\0';
     if (another)
         p->retry_ms = RETRY_MS; /* earlier attempts were at another daemon */
-    if (p->dealer && p->incarnation && p->incarnation != g->incarnation)
+    if (p->out.incarnation && p->out.incarnation != g->incarnation)
         td_peer_end(p, "its daemon was restarted", RETRY_MS);
-    else if (p->wanted && !p->up && (p->absent || another) && !p->dealer)
+    else if (p->state == TD_CONNECTION_ABSENT || (p->state == TD_CONNECTION_PAUSING && another))
         td_peer_connect(p); /* its daemon runs now */
 }
 
@@ -219,9 +203,9 @@ static void on_in_ended(void *peer, struct td_channel *channel, bool breach, con
 {
     struct td_peer *p = peer;
     (void)channel;
-    p->in = NULL;     /* the peer ends its link */
-    if (!p->expected) /* otherwise a newer session waits for its stream */
-        p->session_in = 0;
+    p->in.channel = NULL; /* the peer ends its link */
+    if (!p->in.expected)  /* otherwise a newer session waits for its stream */
+        p->in.session = 0;
     if (breach)
         td_peers_drop(p->peers, p->node, why);
 }
@@ -257,9 +241,9 @@ void td_peers_receive_channel_handshake(void *user, struct td_channel *channel,
     struct td_peer *p = v.rejected ? NULL : &peers->peer[g.node];
     struct td_handshake a = make_answer(peers, &g, &v);
     size_t length = td_peers_encode_handshake(&a, answer, sizeof answer);
-    bool expected = p && (express ? p->express_expected : p->expected);
+    bool expected = p && (express ? p->in.express_expected : p->in.expected);
     /* another number: an earlier attempt, or another process with the same node number */
-    if (length == 0 || (p && (!expected || g.session == 0 || g.session != p->session_in)) ||
+    if (length == 0 || (p && (!expected || g.session == 0 || g.session != p->in.session)) ||
         !td_channel_send_handshake(channel, answer + SESSION_BYTES, length - SESSION_BYTES)) {
         td_channel_close(channel);
         return;
@@ -270,10 +254,10 @@ void td_peers_receive_channel_handshake(void *user, struct td_channel *channel,
         td_peer_accept_express(p, channel);
         return;
     }
-    td_channel_close(p->in);
-    td_channel_close(p->express_in); /* of an earlier session */
-    p->in = channel;
-    p->express_in = NULL;
-    p->expected = false;
-    td_channel_belongs(channel, &of_peers, p, &p->terms_in);
+    td_channel_close(p->in.channel);
+    td_channel_close(p->in.express); /* of an earlier session */
+    p->in.channel = channel;
+    p->in.express = NULL;
+    p->in.expected = false;
+    td_channel_belongs(channel, &of_peers, p, &p->in.terms);
 }

@@ -10,11 +10,6 @@
 #include "peers_zap.h"
 #include "wire/handshake.h"
 
-/* td_peers_handshake returns the handshake of this daemon. */
-struct td_handshake td_peers_handshake(struct td_peers *peers);
-/* td_peers_encode_handshake writes SESSION_BYTES of zeros and the handshake. It returns the size of
- * both, or 0 if they do not fit. */
-size_t td_peers_encode_handshake(const struct td_handshake *g, uint8_t *bytes, size_t size);
 /* td_peers_receive_handshake replies to a handshake from the ROUTER, and
  * td_peers_receive_channel_handshake to one from a channel. */
 void td_peers_receive_handshake(struct td_peers *peers, void *router, zmq_msg_t *identity,

@@ -9,6 +9,9 @@
  *   peers_handshake.c  checks incoming handshakes and replies to them
  *   peers_reload.c     exchange of keys
  *   peers_terms.c      the terms of sealed streams
+ *   peers_state.c      the states of the connections to one peer, as tables
+ *   peers_reasons.c    why a connection to a peer ends or does not come about
+ *   peers_told.c       the lines of the log about a link
  *   peers_link.c       the link to one peer: DEALER and channel, replies, end, reconnection
  *   peers_receive.c    turns incoming messages and packets into events
  *   peers_express.c    the express path of tree messages
@@ -27,6 +30,8 @@
 #include "io/bulk/channel.h"
 #include "io/unix.h"
 #include "peers.h"
+#include "peers_reasons.h"
+#include "peers_state.h"
 #include "probe.h"
 #include "rejections.h"
 #include "wire/handshake.h"
@@ -39,69 +44,98 @@ enum {
     IDENTITY_BYTES = 13, /* 'T', node, connection */
     HANDSHAKE_BYTES_MAX = 1024,
     RETRY_MS = 50,
-    ANSWER_MS = 5000, /* time limit of a handshake */
-    STREAM_MS = 1000, /* a new session keeps its place for so long without a stream */
+    RETRY_MS_MAX = 1000, /* greatest interval between attempts, for links that are needed */
+    ANSWER_MS = 5000,    /* time limit of a handshake */
+    STREAM_MS = 1000,    /* a new session keeps its place for so long without a stream */
 };
 
-/* struct td_peer: the link to a peer, and its connections to this daemon. The link is up when the
- * peer has accepted both handshakes, first the DEALER's.
- * Invariant: `retry` runs while the link is wanted and not up, until the next attempt or the time
- * limit of the handshake. */
-struct td_peer {
-    struct td_peers *peers;
-    uint32_t node;
-    bool wanted, up, told_down, told_refused;
-    bool told_own;   /* that a fault of this host is the reason */
-    bool told_name;  /* that its name cannot be resolved */
-    bool told_still; /* that it has not come up for long */
-    bool absent;     /* the last attempt was refused */
-    bool goodbye;    /* the daemon of the last link has said goodbye */
-    bool steady;     /* always needed: it reconnects within RETRY_MS_MAX */
+/* struct td_outbound: the connections to a peer. All zeros: none is open. */
+struct td_outbound {
+    td_time began_at;     /* when the attempt began */
+    uint64_t session;     /* their number */
+    uint64_t incarnation; /* of the peer; from OPENING on */
     struct td_zsocket *dealer, *monitor;
     struct td_probe *probe;   /* why the DEALER has no connection */
     struct td_probe *look_up; /* of the name of its host, by an attempt that takes long */
     struct td_channel *channel;
-    struct td_channel *express; /* carries numbered tree messages, if `express_open` */
-    bool express_agreed;        /* the peer accepts an express path */
-    bool express_open;
-    char interface[IF_NAMESIZE]; /* of this host, that the last link used; empty: not known */
-    char address[80];     /* of the peer's host, from its reply; empty: that of the endpoint */
-    uint64_t session;     /* number of this daemon's connection to the peer */
-    uint64_t incarnation; /* of the peer, from its replies; 0: unknown */
-    uint64_t incarnation_before;   /* of the peer when the link was up last; 0: it never was */
-    uint64_t session_in;           /* number of the peer's connection to this daemon; 0: none */
-    uint64_t incarnation_in;       /* of the daemon that has it */
-    td_time session_in_at;         /* when it was accepted */
-    struct td_channel *in;         /* the peer's packets arrive on it */
-    struct td_channel *express_in; /* its tree messages arrive on it, too */
+    struct td_channel *express;
+    struct td_seal_terms terms; /* of the streams */
+};
+
+/* struct td_inbound: the connections of a peer to this daemon. */
+struct td_inbound {
+    uint64_t session;           /* their number; 0: none */
+    uint64_t incarnation;       /* of the last daemon that had one */
+    td_time at;                 /* when it was accepted */
+    struct td_channel *channel; /* the peer's packets arrive on it */
+    struct td_channel *express; /* its tree messages arrive on it, too */
+    struct td_seal_terms terms; /* of the streams, whose keys are used once: */
+    bool expected;              /* that of packets belongs to the session and has not begun */
+    bool express_expected;      /* the same for the express path */
+};
+
+/* struct td_last: the last link to a peer that was up. All zeros: none was. */
+struct td_last {
+    uint64_t incarnation; /* of the peer */
+    td_time up_at;
+    char interface[IF_NAMESIZE]; /* of this host; empty: not known */
+    bool goodbye;                /* the daemon has said goodbye */
+};
+
+/* struct td_target: where a peer is looked for, and with which key. */
+struct td_target {
+    char address[80];                 /* from its reply; empty: that of the endpoint */
+    unsigned key_turn;                /* which of its keys the next attempt expects */
+    char stranger[TD_KEY_PREFIX + 1]; /* the first digits of an unknown key that was refused from
+                                         its host since the link was up last */
+};
+
+/* struct td_told: what was said about a peer, so that it is not said again. */
+struct td_told {
+    char text[200];      /* why the link is down; empty: nothing since it was up last */
+    enum td_cause cause; /* of that */
+    bool still;          /* that it has not come up for long */
+    char refusal[200];   /* why the peer rejects this daemon */
+    char refused[200];   /* why this daemon has rejected the peer */
+    struct td_log_rate rate;
+};
+
+/* struct td_delay: the packets to a peer that are delayed, in order. */
+struct td_delay {
+    struct td_delayed *first, *last;
+    td_time until;        /* when the last of them arrives; 0: none was delayed yet */
+    struct td_peer *next; /* in the list of peers that had some */
+};
+
+/* struct td_owed_counts: counts that are sent at the end of the turn (peers_counts.h). */
+struct td_owed_counts {
+    struct td_packet packet;
+    bool due;             /* no packet has taken them along */
+    bool listed;          /* the peer is in the list of those that have been owed counts */
+    struct td_peer *next; /* in that list */
+};
+
+/* struct td_peer: the link to a peer, and the peer's to this node.
+ * Invariant: `retry` runs in all states but IDLE and UP, until the next attempt or the time limit
+ * of the handshake. */
+struct td_peer {
+    struct td_peers *peers;
+    uint32_t node;
+    enum td_connection_state state;
+    enum td_express_state express_state;
+    struct td_outbound out;
+    struct td_inbound in;
+    struct td_last last;
+    struct td_target target;
+    struct td_told told;
     uv_timer_t retry;
     unsigned retry_ms;
-    td_time wanted_at, attempt_at;              /* the latter: when the last attempt began */
-    td_time up_at;                              /* when the link came up last; 0: it never was */
-    struct td_unacknowledged unacknowledged;    /* encoded tree messages */
-    struct td_early_messages early;             /* from the peer */
-    struct td_delayed *delayed, **delayed_last; /* delayed packets, in order */
-    td_time delayed_until;                      /* when the last of them arrives */
-    struct td_peer *next_slow;                  /* in the list of peers with delayed packets */
-    bool is_slow;                               /* on that list; it stays there */
-    struct td_packet counts;                    /* sent at the end of the turn, if */
-    bool owes_counts;                           /* this (peers_counts.h) */
-    struct td_peer *next_owing;                 /* in the list of those whose counts may be due */
-    bool is_owing;                              /* on that list */
-    char text[200];                             /* why the link is down */
-    struct td_log_rate log;                     /* of lines about the link */
-    /* the last reasons that were logged: for the peer's rejection of this daemon, and for this
-     * daemon's rejection of the peer */
-    char refusal[200], refused[200];
-    /* The terms of the stream to the peer, and of that from it. `expected`: the latter belongs to
-     * session_in and has not begun; a stream's keys are used once. `express_expected`: the same for
-     * the peer's express path. */
-    struct td_seal_terms terms, terms_in;
-    bool expected, express_expected;
-    unsigned key_turn; /* which of the peer's keys the next attempt expects */
-    /* the first digits of an unknown key that was refused from its host since the link was up last
-     */
-    char stranger[TD_KEY_PREFIX + 1];
+    bool steady;                             /* always needed: it reconnects within RETRY_MS_MAX */
+    td_time wanted_at;                       /* when the first attempt began */
+    struct td_unacknowledged unacknowledged; /* encoded tree messages */
+    struct td_early_messages early;          /* from the peer */
+    struct td_delay delay;
+    struct td_owed_counts owed;
 };
 
 /* struct td_holder: a key that has connected, and the node that it belongs to now, or UINT32_MAX.

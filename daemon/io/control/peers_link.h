@@ -19,17 +19,11 @@ struct td_channel *td_peer_open_stream(struct td_peer *p, const struct td_channe
 /* td_peer_accepted checks the reply to a handshake of this daemon. It returns false if the reply is
  * malformed, or if the handshake failed; then the link has ended. */
 bool td_peer_accepted(struct td_peer *p, const uint8_t *body, size_t size);
-/* td_peers_note_stranger notes that a connection with an unknown key has come from an address. It
- * is a reason why a link to a peer there does not come up. `key`: its first digits. */
-void td_peers_note_stranger(struct td_peers *peers, const char *address, const char *key);
 /* td_peer_hurry brings the next attempt to connect forward, because a message waits. */
 void td_peer_hurry(struct td_peer *p);
 /* td_peer_end closes the connections of a link, reports LINK_DOWN to the core once, and schedules
  * the next attempt: in after_ms, or by the back-off of the peer if after_ms is 0. */
 void td_peer_end(struct td_peer *p, const char *text, unsigned after_ms);
-/* td_peer_own_fault writes what is wrong with the interface of this host that the last link used:
- * "interface eth0 of node 0 is down". It returns false if it runs, or is not known. */
-bool td_peer_own_fault(const struct td_peer *p, char *text, size_t bytes);
 /* td_peer_end_in ends the connections from the peer to this daemon: the peer's link. */
 void td_peer_end_in(struct td_peer *p);
 /* td_peers_drop ends the link to a node, because the core asks for it. */

@@ -77,7 +77,7 @@ void td_peer_receive_packet(void *peer, struct td_channel *channel, const struct
         td_payload_drop(payload);
         td_peers_drop(p->peers, p->node, "no memory here for a packet from it");
         td_channel_close(channel);
-        p->in = NULL;
+        p->in.channel = NULL;
         return;
     }
     td_loop_feed(p->peers->loop, &e);
@@ -97,7 +97,7 @@ static void feed_message(struct td_peers *peers, uint32_t node, const uint8_t *b
         peers->loop,
         &(struct td_event){
             .kind = TD_EVENT_TREE_MESSAGE,
-            .u.tree = {.node = node, .message = &m, .two_paths = peers->peer[node].express_in}});
+            .u.tree = {.node = node, .message = &m, .two_paths = peers->peer[node].in.express}});
 }
 
 void td_peers_receive_message(struct td_peers *peers, uint32_t node, const uint8_t *body,
@@ -133,7 +133,7 @@ static void receive_body(struct td_peers *peers, void *router, zmq_msg_t *identi
     uint64_t session = get_u64(body);
     if (session == 0)
         td_peers_receive_handshake(peers, router, identity, m, &origin);
-    else if (node < peers->loop->config->topology.nodes && peers->peer[node].session_in == session)
+    else if (node < peers->loop->config->topology.nodes && peers->peer[node].in.session == session)
         td_peers_receive_message(peers, node, body + SESSION_BYTES, size - SESSION_BYTES);
 }
 

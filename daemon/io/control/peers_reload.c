@@ -19,9 +19,9 @@ static void end_revoked(struct td_peer *p)
 {
     static const char why[] = "its key was revoked";
     const struct td_security *s = p->peers->security;
-    if (p->session_in && !has(s, p->terms_in.public_key[0], p->node))
+    if (p->in.session && !has(s, p->in.terms.public_key[0], p->node))
         td_peer_end_in(p);
-    if (p->dealer && !has(s, p->terms.public_key[1], p->node))
+    if (p->out.dealer && !has(s, p->out.terms.public_key[1], p->node))
         td_peer_end(p, why, RETRY_MS);
 }
 

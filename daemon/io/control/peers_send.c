@@ -31,9 +31,9 @@ static void send_frame(struct td_peer *p, uint8_t *bytes, size_t size, bool numb
 {
     if (numbered && td_peer_send_express(p, bytes + SESSION_BYTES, size, false))
         return;
-    put_u64(bytes, p->session);
+    put_u64(bytes, p->out.session);
     /* no td_zsocket_stir: a DEALER of a link that is up receives nothing */
-    int sent = zmq_send(td_zsocket_raw(p->dealer), bytes, size + SESSION_BYTES, ZMQ_DONTWAIT);
+    int sent = zmq_send(td_zsocket_raw(p->out.dealer), bytes, size + SESSION_BYTES, ZMQ_DONTWAIT);
     if (sent < 0)
         td_peer_end(p, "cannot queue a message to it", RETRY_MS);
 }
@@ -43,7 +43,7 @@ void td_peers_repeat_tree(struct td_peers *peers, uint32_t node, uint32_t via, u
     const struct td_unacknowledged_message *m =
         td_unacknowledged_from(&peers->peer[node].unacknowledged, number);
     struct td_peer *p = via == UINT32_MAX ? NULL : &peers->peer[via];
-    for (; m && p && p->up; m = m->next) {
+    for (; m && p && p->state == TD_CONNECTION_UP; m = m->next) {
         uint8_t bytes[SESSION_BYTES + TD_TREE_MESSAGE_MAX];
         memcpy(bytes + SESSION_BYTES, m->bytes, m->size);
         send_frame(p, bytes, m->size, true);
@@ -61,13 +61,13 @@ void td_peers_forward_tree(struct td_peers *peers, const struct td_action *a)
     uint8_t bytes[SESSION_BYTES + TD_TREE_MESSAGE_MAX];
     size_t size = td_wire_encode_message(a->u.relay.message, bytes + SESSION_BYTES,
                                          sizeof bytes - SESSION_BYTES);
-    if (size == 0 || !p->up)
+    if (size == 0 || p->state != TD_CONNECTION_UP)
         return;
     td_peer_want_express(p, a->u.relay.message->kind);
     if (a->u.relay.message->number && td_peer_send_express(p, bytes + SESSION_BYTES, size, true))
         return;
-    put_u64(bytes, p->session);
-    (void)zmq_send(td_zsocket_raw(p->dealer), bytes, size + SESSION_BYTES, ZMQ_DONTWAIT);
+    put_u64(bytes, p->out.session);
+    (void)zmq_send(td_zsocket_raw(p->out.dealer), bytes, size + SESSION_BYTES, ZMQ_DONTWAIT);
 }
 
 static void send_tree(struct td_peers *peers, const struct td_action *a)
@@ -100,7 +100,7 @@ static void send_tree(struct td_peers *peers, const struct td_action *a)
     if (!p)
         return; /* no route is left */
     td_peer_want(p);
-    if (!p->up) {
+    if (p->state != TD_CONNECTION_UP) {
         td_peer_hurry(p);
         return;
     }
@@ -169,8 +169,8 @@ static struct td_payload *make_payload(struct td_peers *peers, const struct td_a
 
 void td_peer_transmit(struct td_peer *p, const struct td_packet *packet, struct td_payload *payload)
 {
-    p->owes_counts = false; /* this packet has later ones */
-    if (!td_channel_send(p->channel, packet, payload))
+    p->owed.due = false; /* this packet has later ones */
+    if (!td_channel_send(p->out.channel, packet, payload))
         td_peer_end(p, "cannot send packets to it", RETRY_MS);
 }
 
@@ -197,10 +197,12 @@ void td_peers_send_packet(struct td_peers *peers, const struct td_action *a)
         return;
     }
     struct td_payload *payload =
-        data && p->up ? make_payload(peers, a, p->terms.kind >= TD_SEAL_AUTHENTICATE, &lent) : NULL;
-    if (p->up && data && !payload)
+        data && p->state == TD_CONNECTION_UP
+            ? make_payload(peers, a, p->out.terms.kind >= TD_SEAL_AUTHENTICATE, &lent)
+            : NULL;
+    if (p->state == TD_CONNECTION_UP && data && !payload)
         td_peer_end(p, "no memory here for a packet to it", RETRY_MS);
-    else if (p->up) /* otherwise LINK_DOWN follows */
+    else if (p->state == TD_CONNECTION_UP) /* otherwise LINK_DOWN follows */
         pass(p, packet, payload);
     if (data && !lent)
         report_sent(peers, a->u.packet.handle);
@@ -209,6 +211,6 @@ void td_peers_send_packet(struct td_peers *peers, const struct td_action *a)
 void td_peers_forward_packet(struct td_peers *peers, const struct td_action *a)
 {
     struct td_peer *p = &peers->peer[a->u.forward.node];
-    if (p->up) /* otherwise LINK_DOWN follows */
+    if (p->state == TD_CONNECTION_UP) /* otherwise LINK_DOWN follows */
         pass(p, &a->u.forward.packet, td_peers_share_buffer(peers, a->u.forward.buffer));
 }

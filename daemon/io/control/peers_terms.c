@@ -8,6 +8,23 @@
 _Static_assert((int)TD_HANDSHAKE_RANDOM == (int)TD_SEAL_RANDOM, "one half of a stream's key");
 _Static_assert((int)TD_KEY_BYTES == (int)TD_SEAL_KEY, "public keys in the terms");
 
+struct td_handshake td_peers_handshake(struct td_peers *peers)
+{
+    return (struct td_handshake){.major = TD_WIRE_PEER_MAJOR,
+                                 .minor = TD_WIRE_PEER_MINOR,
+                                 .node = peers->loop->config->node,
+                                 .incarnation = peers->loop->incarnation,
+                                 .terms = {peers->terms, peers->term},
+                                 .shape = peers->shape};
+}
+
+size_t td_peers_encode_handshake(const struct td_handshake *g, uint8_t *bytes, size_t size)
+{
+    put_u64(bytes, 0); /* 0 marks a handshake */
+    size_t packed = td_wire_encode_handshake(g, bytes + SESSION_BYTES, size - SESSION_BYTES);
+    return packed ? packed + SESSION_BYTES : 0;
+}
+
 static uint32_t bit(unsigned n)
 {
     return 1u << n;
@@ -40,7 +57,7 @@ bool td_peers_can_choose(const struct td_peers *peers, const struct td_handshake
 void td_peer_offer(struct td_peer *p, struct td_handshake *request, const uint8_t *server)
 {
     const struct td_peers *peers = p->peers;
-    struct td_seal_terms *t = &p->terms;
+    struct td_seal_terms *t = &p->out.terms;
     *t = (struct td_seal_terms){.node = {request->node, p->node},
                                 .incarnation = {request->incarnation},
                                 .session = request->session};
@@ -57,7 +74,7 @@ void td_peer_offer(struct td_peer *p, struct td_handshake *request, const uint8_
 
 bool td_peer_agree(struct td_peer *p, const struct td_handshake *reply)
 {
-    struct td_seal_terms *t = &p->terms;
+    struct td_seal_terms *t = &p->out.terms;
     uint32_t seals = reply->seals ? reply->seals : bit(TD_SEAL_NONE);
     uint32_t ciphers = reply->ciphers ? reply->ciphers : bit(TD_CIPHER_CHACHA);
     if (!(seals & wanted(p->peers, p->peers->loop->config->endpoints[p->node])) ||
@@ -85,7 +102,7 @@ void td_peer_choose(struct td_peer *p, const struct td_handshake *request,
     unsigned i = 0;
     while (i + 1 < sizeof best_first && !(kinds & bit(best_first[i])))
         i++;
-    struct td_seal_terms *t = &p->terms_in;
+    struct td_seal_terms *t = &p->in.terms;
     *t = (struct td_seal_terms){.kind = best_first[i],
                                 .cipher =
                                     ciphers & bit(TD_CIPHER_AES) ? TD_CIPHER_AES : TD_CIPHER_CHACHA,
@@ -109,8 +126,8 @@ const struct td_seal_terms *td_peers_find_terms(void *user, uint64_t session, bo
     const struct td_peers *peers = user;
     for (uint32_t n = 0; session && n < peers->loop->config->topology.nodes; n++) {
         const struct td_peer *p = &peers->peer[n];
-        if ((express ? p->express_expected : p->expected) && p->session_in == session)
-            return &p->terms_in;
+        if ((express ? p->in.express_expected : p->in.expected) && p->in.session == session)
+            return &p->in.terms;
     }
     return NULL;
 }

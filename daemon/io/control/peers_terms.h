@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* peers_terms: the terms of sealed streams, which the handshake of the control connection fixes.
+/* peers_terms: the handshakes of this daemon, and the terms of sealed streams, which the handshake
+ * of the control connection fixes.
  *
  * The request offers protections and ciphers and has 32 random bytes. The reply has the chosen ones
  * and 32 random bytes of its own. With keys, both travel inside CURVE. A stream over TCP with keys
@@ -14,6 +15,11 @@
 
 struct td_peer;
 
+/* td_peers_handshake returns the handshake of this daemon. */
+struct td_handshake td_peers_handshake(struct td_peers *peers);
+/* td_peers_encode_handshake writes SESSION_BYTES of zeros and the handshake. It returns the size of
+ * both, or 0 if they do not fit. */
+size_t td_peers_encode_handshake(const struct td_handshake *g, uint8_t *bytes, size_t size);
 /* td_peer_offer begins the terms of the stream to a peer, whose key is `server` (NULL without
  * keys), and writes the offer to the handshake. */
 void td_peer_offer(struct td_peer *p, struct td_handshake *request, const uint8_t *server);

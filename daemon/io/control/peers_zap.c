@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "peers_internal.h"
-#include "peers_link.h"
+#include "peers_target.h"
 
 static const char domain[] = "torusd";
 
