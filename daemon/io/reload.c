@@ -7,7 +7,7 @@
 
 #include "config/config_keys.h"
 #include "config/config_reload.h"
-#include "control/peers_reload.h"
+#include "control/peers.h"
 #include "log.h"
 #include "notify.h"
 

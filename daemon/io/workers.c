@@ -7,7 +7,7 @@
 #include "collectives/planner.h"
 #include "compute/compute.h"
 #include "compute/fft/step.h"
-#include "io/control/peers_buffers.h"
+#include "io/control/traffic/payloads.h"
 #include "io/plans/plans.h"
 #include "io/plans/waiting.h"
 #include "pool.h"

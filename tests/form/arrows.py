@@ -5,9 +5,9 @@
 usage: arrows.py SOURCE [--list]
 
 RULES says which folders a folder may include. The check fails on any include that RULES does not
-allow, on one that goes up the LAYERS of a folder, on an include cycle that crosses folders or lies
-in a folder of ACYCLIC, and on an entry of exceptions.txt that no include needs any more: so the list
-can only shrink. --list prints the arrows between folders.
+allow, on one that goes up the LAYERS of a folder or FOLDER_LAYERS, on an include cycle that crosses
+folders or lies in a folder of ACYCLIC, and on an entry of exceptions.txt that no include needs any
+more: so the list can only shrink. --list prints the arrows between folders.
 """
 import os
 import re
@@ -64,8 +64,11 @@ LAYERS = {
                                ["communicator", "communicator_losses"],
                                ["job", "subgroup", "shrink_view"], ["shrink", "shrink_coordinator"]],
 }
+# Folders in one rule, from the lowest to the highest: none includes a higher one.
+FOLDER_LAYERS = ["daemon/io/control/keys", "daemon/io/control/link", "daemon/io/control/traffic",
+                 "daemon/io/control/door"]
 # Folders whose files must not include each other in a cycle.
-ACYCLIC = ["client/libtorus"]
+ACYCLIC = ["client/libtorus", "daemon/io/control", *FOLDER_LAYERS]
 # Headers of a folder that every file below that folder may include.
 SHARED = {
     "daemon/core": ["event.h", "action.h", "options.h", "notices.h", "scheduler.h", "core_internal.h",
@@ -94,10 +97,12 @@ def layer(path):
 
 
 def goes_up(own, other):
-    """Returns whether an include within a folder goes to a higher layer."""
+    """Returns whether an include goes to a higher layer: of its folder, or of FOLDER_LAYERS."""
+    a, b = os.path.dirname(own), os.path.dirname(other)
+    if a in FOLDER_LAYERS and b in FOLDER_LAYERS:
+        return FOLDER_LAYERS.index(b) > FOLDER_LAYERS.index(a)
     low, high = layer(own), layer(other)
-    return (os.path.dirname(own) == os.path.dirname(other) and low is not None and
-            high is not None and high > low)
+    return a == b and low is not None and high is not None and high > low
 
 
 def rule_folder(folder):

@@ -12,7 +12,7 @@
 #include "core/net/fabric_routed_state.h"
 #include "core/net/session_state.h"
 #include "core/operation/operation_state.h"
-#include "io/control/peers_state.h"
+#include "io/control/link/state.h"
 
 static const struct td_machine *const machines[] = {
     &td_operation_machine,   &td_arrival_machine,    &td_communicator_machine, &td_seat_machine,

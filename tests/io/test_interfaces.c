@@ -12,7 +12,7 @@
 #include <net/if.h>
 #include <netinet/in.h>
 
-#include "io/control/interfaces.h"
+#include "io/control/link/interfaces.h"
 
 static struct sockaddr_in six_to_four = {.sin_family = AF_INET};
 static struct sockaddr_in6 six = {.sin6_family = AF_INET6};

@@ -10,9 +10,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "io/control/peers_counts.h"
-#include "io/control/peers_internal.h"
-#include "io/control/peers_send.h"
+#include "io/control/peer.h"
+#include "io/control/traffic/packets.h"
 #include "until.h"
 
 enum { HANDSHAKE_MS = 5000, PACKETS_MAX = 16, BYTES = 1000 };

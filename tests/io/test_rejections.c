@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "io/control/rejections.h"
+#include "io/control/door/rejections.h"
 #include "io/log.h"
 
 enum { SECOND = 1000, HOUR = 3600 * SECOND };

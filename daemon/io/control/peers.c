@@ -6,17 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "door/listen.h"
 #include "io/config/config_host.h"
-#include "peers_internal.h"
-#include "peers_buffers.h"
-#include "peers_counts.h"
-#include "peers_delay.h"
-#include "peers_early.h"
-#include "peers_express.h"
-#include "peers_link.h"
-#include "peers_listen.h"
-#include "peers_reasons.h"
-#include "peers_send.h"
+#include "keys/zap.h"
+#include "link/link.h"
+#include "link/reasons.h"
+#include "peer.h"
+#include "traffic/express.h"
+#include "traffic/packets.h"
+#include "traffic/payloads.h"
+#include "traffic/receive.h"
+#include "traffic/tree.h"
 
 struct td_peers *td_peers_create(struct td_loop *loop)
 {
@@ -71,35 +71,29 @@ bool td_peers_bind(struct td_peers *peers, char *why, size_t why_bytes)
     return peers->loop->config->topology.nodes == 1 || td_peers_listen(peers, why, why_bytes);
 }
 
-/* start_neighbours connects to the torus neighbours. On the routed fabric this daemon connects to
- * no other node. */
-static void start_neighbours(struct td_peers *peers)
+static void keep_open(struct td_peer *p)
 {
-    const struct td_topology *t = &peers->loop->config->topology;
-    uint32_t me = peers->loop->config->node;
-    for (uint32_t d = 0; d < t->dimensions; d++)
-        for (int sign = -1; sign <= 1; sign += 2) {
-            uint32_t n = td_topology_neighbour(t, me, d, sign);
-            if (n == me)
-                continue;
-            peers->peer[n].steady = true;
-            td_peer_want(&peers->peer[n]);
-        }
+    p->steady = true;
+    td_peer_want(p);
 }
 
 void td_peers_start(struct td_peers *peers)
 {
+    const struct td_topology *t = &peers->loop->config->topology;
     uint32_t me = peers->loop->config->node;
     if (peers->loop->config->settings.tuning.fabric == TD_FABRIC_ROUTED) {
-        start_neighbours(peers);
+        for (uint32_t d = 0; d < t->dimensions; d++)
+            for (int sign = -1; sign <= 1; sign += 2) {
+                uint32_t n = td_topology_neighbour(t, me, d, sign);
+                if (n != me)
+                    keep_open(&peers->peer[n]);
+            }
         return;
     }
     peers->peer[0].steady = true; /* joins need it, and do not hurry it */
-    for (uint32_t n = 0; n < peers->loop->config->topology.nodes; n++)
-        if (td_topology_tree(me, n)) {
-            peers->peer[n].steady = true;
-            td_peer_want(&peers->peer[n]);
-        }
+    for (uint32_t n = 0; n < t->nodes; n++)
+        if (td_topology_tree(me, n))
+            keep_open(&peers->peer[n]);
 }
 
 void td_peers_settle(struct td_peers *peers)
@@ -155,6 +149,46 @@ bool td_peers_own_fault(const struct td_peers *peers, uint32_t node, char *text,
 const struct td_security *td_peers_security(const struct td_peers *peers)
 {
     return peers->security;
+}
+
+/* has returns true if a key may be a node. */
+static bool has(const struct td_security *s, const uint8_t key[TD_KEY_BYTES], uint32_t node)
+{
+    return td_security_node(s, key) == node;
+}
+
+/* end_revoked ends both ways of a link, if the peer's key is not in the list any more. */
+static void end_revoked(struct td_peer *p)
+{
+    static const char why[] = "its key was revoked";
+    const struct td_security *s = p->peers->security;
+    if (p->in.session && !has(s, p->in.terms.public_key[0], p->node))
+        td_peer_end_in(p);
+    if (p->out.dealer && !has(s, p->out.terms.public_key[1], p->node))
+        td_peer_end(p, why, RETRY_MS);
+}
+
+bool td_peers_reload(struct td_peers *peers, struct td_security *fresh)
+{
+    char digits[TD_KEY_TEXT];
+    bool changed =
+        memcmp(fresh->public_key, peers->security->public_key, sizeof fresh->public_key) != 0;
+    bool same = td_security_same(fresh, peers->security);
+    td_security_free(&peers->reloaded);
+    peers->reloaded = *fresh;
+    peers->security = &peers->reloaded;
+    td_key_wipe(fresh->secret, sizeof fresh->secret);
+    *fresh = (struct td_security){.keyed = false};
+    td_key_print(peers->security->public_key, digits);
+    td_log(TD_LOG_INFO, "the keys were read again: %u key%s of peers; this node has %s%.*s",
+           peers->security->peers, peers->security->peers == 1 ? "" : "s",
+           changed ? "a new one, " : "", TD_KEY_PREFIX, digits);
+    if (changed)
+        td_peers_replace_router(peers);
+    td_peers_renew_holders(peers);
+    for (uint32_t n = 0; n < peers->loop->config->topology.nodes; n++)
+        end_revoked(&peers->peer[n]);
+    return !same;
 }
 
 void td_peers_free(struct td_peers *peers)

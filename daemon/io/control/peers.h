@@ -4,7 +4,7 @@
  * Each daemon listens with a ROUTER for tree messages and with a listener for channels (streams of
  * packets). It opens a DEALER and a channel to each daemon that it sends to. A link is one-way: the
  * far end sends only the replies to the two handshakes. Tree messages are few and use ZeroMQ with
- * its thread; between tree neighbours most take a channel of their own (peers_express.h). Packets
+ * its thread; between tree neighbours most take a channel of their own (traffic/express.h). Packets
  * go directly to the socket, because a second thread would cost more than the transmission
  * (docs/architecture.md). Each connection has a number. ZeroMQ does not reconnect; this module
  * does, with a new number. When one connection of a link ends, the other is closed too. Owns:
@@ -45,5 +45,10 @@ bool td_peers_own_fault(const struct td_peers *peers, uint32_t node, char *text,
 uint32_t td_peers_mtu(const struct td_peers *peers, uint32_t *node);
 /* td_peers_security returns the keys in use; they are all zeros without keys. */
 const struct td_security *td_peers_security(const struct td_peers *peers);
+/* td_peers_reload takes up this node's key and the list of peers, which a daemon with keys has read
+ * again, and empties *fresh. Links of keys that are not in the list any more end. With a new key of
+ * this node, its peers connect again; its own links to them stay. It returns false if the keys are
+ * the same as before. */
+bool td_peers_reload(struct td_peers *peers, struct td_security *fresh);
 
 #endif

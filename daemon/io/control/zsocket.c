@@ -2,7 +2,7 @@
 #include "zsocket.h"
 
 #include <stdlib.h>
-#include <zmq.h>
+#include <string.h>
 
 enum { BATCH = 64 };
 
@@ -106,6 +106,51 @@ void td_zsocket_stir(struct td_zsocket *s)
 {
     s->loop->stirred += !s->stirred;
     s->stirred = true;
+}
+
+int td_zsocket_parts(void *socket, zmq_msg_t *part, int most)
+{
+    int parts = 0;
+    bool more = true;
+    for (int i = 0; i < most; i++)
+        zmq_msg_init(&part[i]);
+    while (more) {
+        zmq_msg_t *m = &part[parts < most ? parts : most - 1];
+        if (zmq_msg_recv(m, socket, ZMQ_DONTWAIT) < 0)
+            break;
+        more = zmq_msg_more(m);
+        parts++;
+    }
+    return parts;
+}
+
+void *td_zsocket_monitor(void *context, void *socket, const char *endpoint, int events)
+{
+    int none = 0;
+    void *monitor =
+        zmq_socket_monitor(socket, endpoint, events) == 0 ? zmq_socket(context, ZMQ_PAIR) : NULL;
+    if (!monitor)
+        return NULL;
+    zmq_setsockopt(monitor, ZMQ_LINGER, &none, sizeof none);
+    zmq_setsockopt(monitor, ZMQ_RCVHWM, &none, sizeof none); /* ZeroMQ's thread never waits */
+    if (zmq_connect(monitor, endpoint) == 0)
+        return monitor;
+    zmq_close(monitor);
+    return NULL;
+}
+
+bool td_zsocket_event(void *monitor, uint16_t *event, uint32_t *value)
+{
+    zmq_msg_t part[2]; /* number and value, address */
+    int parts = td_zsocket_parts(monitor, part, 2);
+    const uint8_t *bytes = zmq_msg_data(&part[0]);
+    if (parts > 0) {
+        memcpy(event, bytes, sizeof *event);
+        memcpy(value, bytes + sizeof *event, sizeof *value);
+    }
+    zmq_msg_close(&part[0]);
+    zmq_msg_close(&part[1]);
+    return parts > 0;
 }
 
 static void on_closed(uv_handle_t *handle)

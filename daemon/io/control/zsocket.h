@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <uv.h>
+#include <zmq.h>
 
 struct td_zsocket;
 
@@ -34,6 +35,13 @@ struct td_zsocket *td_zsocket_create(struct td_zloop *z, void *socket, td_zrecei
 /* td_zsocket_raw returns the ZeroMQ socket. td_zsocket_stir marks it as stirred. */
 void *td_zsocket_raw(const struct td_zsocket *s);
 void td_zsocket_stir(struct td_zsocket *s);
+/* td_zsocket_parts receives the parts of one message, and returns their number; part[most - 1] is
+ * the last of those in excess. The caller closes all of part[most]. */
+int td_zsocket_parts(void *socket, zmq_msg_t *part, int most);
+/* td_zsocket_monitor returns a socket that receives events of another one's connections, or NULL
+ * with errno. td_zsocket_event receives one. It returns false if none is queued. */
+void *td_zsocket_monitor(void *context, void *socket, const char *endpoint, int events);
+bool td_zsocket_event(void *monitor, uint16_t *event, uint32_t *value);
 /* td_zsocket_close accepts NULL. */
 void td_zsocket_close(struct td_zsocket *s);
 
