@@ -81,9 +81,28 @@ static void several_silent_nodes_are_named(void **state)
         "answer");
 }
 
+/* Node 2 has no ranks of the operation, and has been silent for long. */
+static void a_silent_node_without_ranks_explains_nothing(void **state)
+{
+    json_t *o = json_pack("{s:[i] s:[] s:[{s:i}] s:[i,i]}", "missing", 1, "absent", "processes",
+                          "rank", 0, "member_nodes", 0, 1),
+           *silent = json_pack("[{s:i s:I}]", "node", 2, "silent_ns", 99 * SECOND);
+    char text[400];
+    (void)state;
+    ins_absence_text(text, sizeof text, o, silent, NULL);
+    assert_string_equal(text, "rank 1 has not called");
+    json_array_append_new(silent, json_pack("{s:i s:I}", "node", 1, "silent_ns", 5 * SECOND));
+    ins_absence_text(text, sizeof text, o, silent, NULL);
+    assert_string_equal(text,
+                        "whether rank 1 has called is not known: node 1 has been silent for 5.0s");
+    json_decref(silent);
+    json_decref(o);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_silent_node_without_ranks_explains_nothing),
         cmocka_unit_test(ranks_of_nodes_that_answer_have_not_called),
         cmocka_unit_test(nobody_knows_whether_ranks_of_a_silent_node_have_called),
         cmocka_unit_test(a_node_that_was_stopped_or_heard_by_another_is_not_called_silent),

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -37,6 +38,13 @@ json_int_t ins_setting(struct ins_machine *m, const char *name)
     (void)m;
     assert_string_equal(name, "network.heartbeat");
     return SECOND / 2;
+}
+
+void ins_setting_text(struct ins_machine *m, const char *name, char *text, size_t bytes)
+{
+    (void)m;
+    assert_string_equal(name, "torus.fabric");
+    snprintf(text, bytes, "direct");
 }
 
 json_t *ins_machine_rows(struct ins_machine *m, uint32_t section,
@@ -146,6 +154,52 @@ static void what_the_daemon_knows_of_a_deaf_link_is_told(void **state)
     json_decref(links);
 }
 
+/* add_dead adds a link that is down. */
+static void add_dead(int from, int to)
+{
+    add_link(from, to, 9 * SECOND);
+    json_t *l = json_array_get(links, json_array_size(links) - 1);
+    json_object_set_new(l, "state", json_string("down"));
+    json_object_set_new(l, "since_ns", json_integer(9 * SECOND));
+    json_object_set_new(l, "error", json_string("connection refused"));
+}
+
+/* expect_node_1 plays three nodes: ranks 0 and 1 are on nodes 0 and 1, and node 1 is silent. Node 2
+ * has no rank, and is silent, too. It compares the causes of an operation of a phase. */
+static void expect_node_1(const char *phase, const char *cause)
+{
+    struct ins_machine m = {.silent = json_pack("[{s:i s:I}, {s:i s:I}]", "node", 1, "silent_ns",
+                                                5 * SECOND, "node", 2, "silent_ns", 9 * SECOND)};
+    json_t *all =
+        json_pack("{s:[{s:s s:I s:[i,i] s:[] s:[] s:[{s:i s:i}] s:[i,i]}] s:[]}", "operations",
+                  "phase", phase, "age_ns", 5 * SECOND, "arrived", 0, 1, "missing", "absent",
+                  "processes", "node", 0, "pid", 10, "member_nodes", 0, 1, "peers");
+    ins_verdicts(&m, all);
+    const json_t *list =
+        json_object_get(json_array_get(json_object_get(all, "operations"), 0), "causes");
+    assert_int_equal(json_array_size(list), 1);
+    const json_t *c = json_array_get(list, 0);
+    assert_string_equal(ins_string(c, "cause"), cause);
+    assert_int_equal(ins_number(c, json_object_get(c, "to") ? "to" : "node"), 1);
+    json_decref(all);
+    json_decref(m.silent);
+}
+
+static void a_dead_node_without_ranks_is_not_to_blame(void **state)
+{
+    static const char *const phases[] = {"running", "waiting"};
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        links = json_array();
+        add_dead(0, 2); /* the links of neighbours are listed though no job uses them */
+        add_link(0, 1, 5 * SECOND);
+        expect_node_1(phases[i], "silent_node");
+        add_dead(0, 1);
+        expect_node_1(phases[i], "dead_link");
+        json_decref(links);
+    }
+}
+
 /* process returns the row of a rank on a node of its own. */
 static json_t *process(int rank, const char *state, bool arrived)
 {
@@ -193,6 +247,7 @@ int main(void)
         cmocka_unit_test(a_node_that_nobody_hears_is_silent_and_its_unused_links_are_not_dead),
         cmocka_unit_test(a_node_that_another_one_hears_has_a_dead_link),
         cmocka_unit_test(nodes_that_do_not_hear_each_other_are_told_as_such),
+        cmocka_unit_test(a_dead_node_without_ranks_is_not_to_blame),
         cmocka_unit_test(what_the_daemon_knows_of_a_deaf_link_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,21 @@
 
 #include "inspect.h"
 
+bool ins_may_have_node(const json_t *operation, json_int_t node)
+{
+    const json_t *members = json_object_get(operation, "member_nodes");
+    return json_array_size(members) == 0 || ins_has_number(members, node);
+}
+
+/* has_silent returns true if a silent node may have ranks of an operation. */
+static bool has_silent(const json_t *operation, const json_t *silent)
+{
+    for (size_t i = 0; i < json_array_size(silent); i++)
+        if (ins_may_have_node(operation, ins_number(json_array_get(silent, i), "node")))
+            return true;
+    return false;
+}
+
 bool ins_absent_is_unknown(const json_t *silent, const json_t *absent)
 {
     bool heard = strcmp(ins_string(absent, "node_state"), "up") == 0;
@@ -20,7 +35,7 @@ static bool is_unknown(const json_t *operation, const json_t *silent, json_int_t
     const json_t *absent = ins_find(json_object_get(operation, "absent"), "rank", rank);
     if (absent)
         return ins_absent_is_unknown(silent, absent);
-    return json_array_size(silent) > 0 &&
+    return has_silent(operation, silent) &&
            !ins_find(json_object_get(operation, "processes"), "rank", rank);
 }
 
@@ -50,7 +65,8 @@ static void add_once(json_t *nodes, const json_t *row)
         json_array_append(nodes, node);
 }
 
-/* nodes_of returns the nodes where unknown ranks are: all silent ones, if a rank is not described.
+/* nodes_of returns the nodes where unknown ranks are: all silent ones that may have ranks of the
+ * operation, if a rank is not described.
  */
 static json_t *nodes_of(const json_t *operation, const json_t *unknown, const json_t *silent)
 {
@@ -58,8 +74,11 @@ static json_t *nodes_of(const json_t *operation, const json_t *unknown, const js
     for (size_t i = 0; i < json_array_size(unknown); i++) {
         const json_t *absent = ins_find(json_object_get(operation, "absent"), "rank",
                                         json_integer_value(json_array_get(unknown, i)));
-        for (size_t k = 0; !absent && k < json_array_size(silent); k++)
-            add_once(nodes, json_array_get(silent, k));
+        for (size_t k = 0; !absent && k < json_array_size(silent); k++) {
+            const json_t *s = json_array_get(silent, k);
+            if (ins_may_have_node(operation, ins_number(s, "node")))
+                add_once(nodes, s);
+        }
         if (absent)
             add_once(nodes, absent);
     }

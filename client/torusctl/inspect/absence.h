@@ -10,6 +10,9 @@
 
 #define INS_SHORT_NS 1000000000LL /* a node that was heard in this time is not called silent */
 
+/* ins_may_have_node returns true if an operation may have ranks on a node: its "member_nodes"
+ * (groups.h) have the node, or are not known. */
+bool ins_may_have_node(const json_t *operation, json_int_t node);
 /* ins_absent_is_unknown returns true if the node of a missing rank, a row of "absent" of an
  * operation, does not answer or is down, so that nobody knows whether the rank has called. silent
  * [{node}]: the nodes that have not answered. */

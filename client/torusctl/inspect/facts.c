@@ -26,17 +26,23 @@ json_t *ins_facts(struct ins_machine *m, uint32_t section)
     return facts;
 }
 
-json_int_t ins_setting(struct ins_machine *m, const char *name)
+void ins_setting_text(struct ins_machine *m, const char *name, char *text, size_t bytes)
 {
     json_t *facts = ins_rows(m->c, TD_STATUS_SETTINGS, row_json);
-    json_int_t value = 0;
+    text[0] = '\0';
     for (size_t i = 0; i < json_array_size(facts); i++) {
         const json_t *f = json_array_get(facts, i);
         if (strcmp(ins_string(f, "name"), name) == 0)
-            value = strtoll(ins_string(f, "value"), NULL, 10);
+            snprintf(text, bytes, "%s", ins_string(f, "value"));
     }
     json_decref(facts);
-    return value;
+}
+
+json_int_t ins_setting(struct ins_machine *m, const char *name)
+{
+    char text[64];
+    ins_setting_text(m, name, text, sizeof text);
+    return strtoll(text, NULL, 10);
 }
 
 json_t *ins_loop(struct ins_machine *m)
@@ -58,14 +64,19 @@ json_t *ins_loop(struct ins_machine *m)
     return loop;
 }
 
-const char *ins_fact(const json_t *facts, uint32_t node, const char *name)
+const json_t *ins_fact_of(const json_t *facts, uint32_t node, const char *name)
 {
     for (size_t i = 0; i < json_array_size(facts); i++) {
         const json_t *f = json_array_get(facts, i);
         if (ins_number(f, "at") == node && strcmp(ins_string(f, "name"), name) == 0)
-            return ins_string(f, "value");
+            return f;
     }
-    return "";
+    return NULL;
+}
+
+const char *ins_fact(const json_t *facts, uint32_t node, const char *name)
+{
+    return ins_string(ins_fact_of(facts, node, name), "value");
 }
 
 void ins_fact_text(char *text, size_t bytes, const json_t *fact)

@@ -88,6 +88,23 @@ json_t *ins_groups(struct ins_machine *m)
     return rows ? groups : NULL;
 }
 
+void ins_add_member_nodes(json_t *operations, const json_t *groups)
+{
+    json_t *o = NULL, *g = NULL;
+    size_t i = 0, k = 0;
+    json_array_foreach(operations, i, o)
+    {
+        char id[24];
+        snprintf(id, sizeof id, "%016llx", (unsigned long long)ins_number(o, "instance"));
+        json_array_foreach(groups, k, g)
+        {
+            json_t *nodes = json_object_get(g, "member_nodes");
+            if (json_array_size(nodes) && strcmp(ins_string(g, "id"), id) == 0)
+                json_object_set(o, "member_nodes", nodes);
+        }
+    }
+}
+
 /* is_named returns true if a job, or the group of one, has the name, user and size of another. */
 static bool is_named(const json_t *row, const char *key, const json_t *job)
 {

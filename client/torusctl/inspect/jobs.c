@@ -137,6 +137,7 @@ static int show(struct ins_machine *m, const struct ins_choices *o, const char *
     size_t i = 0;
     (void)word;
     json_t *stayed = groups ? ins_stayed(m, state) : NULL;
+        ins_add_member_nodes(json_object_get(state, "operations"), groups);
     if (groups) {
         ins_job_states(jobs, groups, m->silent);
         ins_add_processes(json_object_get(state, "operations"), json_object_get(state, "clients"));

@@ -101,14 +101,16 @@ static void print_operation(const json_t *o)
 
 static void print_ops(struct ins_machine *m, json_t *all, bool as_json)
 {
-    json_t *operations = json_object_get(all, "operations");
-    size_t count = json_array_size(operations);
+    json_t *operations = json_object_get(all, "operations"), *o = NULL;
+    size_t count = json_array_size(operations), i = 0;
     json_t *groups = ins_groups(m), *forming = ins_forming(json_object_get(all, "jobs"), groups,
                                                            json_object_get(all, "clients"));
+    ins_add_member_nodes(operations, groups);
     json_decref(groups);
     ins_add_processes(operations, json_object_get(all, "clients"));
     finish(operations, torus_node(m->c));
     ins_verdicts(m, all);
+    json_array_foreach(operations, i, o) json_object_del(o, "member_nodes");
     json_t *stayed = ins_stayed(m, all);
     if (as_json) {
         json_t *out = ins_begin(m, 1);
@@ -130,9 +132,8 @@ static void print_ops(struct ins_machine *m, json_t *all, bool as_json)
         printf("%zu operation%s in flight%s\n", count, count == 1 ? " is" : "s are", scope);
     ins_machine_print_silent(m);
     ins_stayed_print(stayed);
-    for (size_t i = 0; i < count; i++)
-        print_operation(json_array_get(operations, i));
-    for (size_t i = 0; i < json_array_size(forming); i++) {
+    json_array_foreach(operations, i, o) print_operation(o);
+    for (i = 0; i < json_array_size(forming); i++) {
         putchar('\n');
         ins_forming_print(json_array_get(forming, i));
     }

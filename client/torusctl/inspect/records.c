@@ -284,6 +284,7 @@ static bool ask(struct ins_machine *m, struct facts *f)
     f->all = f->peers ? ins_collect(m) : NULL;
     json_int_t later_ns = ins_unix_ns() - f->unix_ns;
     f->groups = f->all ? ins_groups(m) : NULL;
+    ins_add_member_nodes(json_object_get(f->all, "operations"), f->groups);
     f->forming = f->groups ? ins_forming(json_object_get(f->all, "jobs"), f->groups,
                                          json_object_get(f->all, "clients"))
                            : NULL;

@@ -15,9 +15,9 @@
 #include "torusctl/torusctl.h"
 
 /* Keys for the tables only; the JSON form does not have them. */
-static const char *const people_only[] = {"error",    "program", "phase",    "step",
-                                          "steps",    "seat",    "absent",   "at",
-                                          "instance", "waits",   "processes"};
+static const char *const people_only[] = {"error",    "program", "phase",     "step",
+                                          "steps",    "seat",    "absent",    "at",
+                                          "instance", "waits",   "processes", "member_nodes"};
 
 /* ---- tables ---- */
 
@@ -91,11 +91,13 @@ static void print_head(torus_context *c, const json_t *peers, size_t silent)
 {
     uint32_t size[TORUS_DIMENSIONS_MAX], place[TORUS_DIMENSIONS_MAX];
     int wrap[TORUS_DIMENSIONS_MAX], dimensions = torus_shape(c, size, wrap);
-    size_t up = 0;
+    size_t up = 0, absent = 0;
     torus_coords(c, place);
-    for (size_t i = 0; i < json_array_size(peers); i++)
-        up += strcmp(json_string_value(json_object_get(json_array_get(peers, i), "state")), "up") ==
-              0;
+    for (size_t i = 0; i < json_array_size(peers); i++) {
+        const char *state = ins_string(json_array_get(peers, i), "state");
+        up += strcmp(state, "up") == 0;
+        absent += strcmp(state, "absent") == 0;
+    }
     printf("node %u (", torus_node(c));
     for (int d = 0; d < dimensions; d++)
         printf("%s%u", d ? "," : "", place[d]);
@@ -105,6 +107,8 @@ static void print_head(torus_context *c, const json_t *peers, size_t silent)
     printf(": %zu of %zu peers up", up, json_array_size(peers));
     if (silent)
         printf(", %zu silent", silent);
+    if (absent)
+        printf(", %zu absent", absent);
     putchar('\n');
 }
 
@@ -129,8 +133,10 @@ static void add_states(struct ins_machine *m, json_t *all)
 {
     json_t *jobs = json_object_get(all, "jobs");
     json_t *groups = json_array_size(jobs) ? ins_groups(m) : NULL;
-    if (groups)
+    if (groups) {
         ins_job_states(jobs, groups, m->silent);
+        ins_add_member_nodes(json_object_get(all, "operations"), groups);
+    }
     json_decref(groups);
 }
 
@@ -150,12 +156,15 @@ static void print_json(json_t *all)
     const char *name = NULL;
     json_t *list = NULL, *row = NULL;
     size_t i = 0;
-    json_t *silent = json_incref(json_object_get(all, "silent")); /* with the reasons */
+    json_t *silent = json_incref(json_object_get(all, "silent")), /* with the reasons */
+        *absent = json_incref(json_object_get(all, "absent"));
     json_object_del(all, "silent");
+    json_object_del(all, "absent");
     json_object_foreach(all, name, list) json_array_foreach(
         list, i, row) for (size_t k = 0; k < sizeof people_only / sizeof people_only[0]; k++)
         json_object_del(row, people_only[k]);
     json_object_set_new(all, "silent", silent);
+    json_object_set_new(all, "absent", absent);
     ins_print(all);
 }
 

@@ -30,6 +30,7 @@ struct judge {
     const json_t *peers;
     json_t *links;               /* NULL: not asked for */
     struct direction *direction; /* [links], sorted; NULL: not asked for */
+    bool routed;                 /* the fabric */
     json_int_t quiet_ns; /* a node that others need has sent something in this time, or is silent */
 };
 
@@ -143,17 +144,51 @@ static void judge_callers(const struct judge *j, const json_t *operation, json_t
 /* ---- operations that run ---- */
 
 /* may_have_node returns true if a node does not answer, and ranks of the operation run on nodes
- * that do not: nobody says then which those are. */
+ * that do not: unless the group has told its nodes, nobody says then which those are. */
 static bool may_have_node(const struct judge *j, const json_t *operation, json_int_t node)
 {
     size_t ranks = json_array_size(json_object_get(operation, "arrived")) +
                    json_array_size(json_object_get(operation, "missing"));
-    return ins_find(j->m->silent, "node", node) &&
+    return ins_find(j->m->silent, "node", node) && ins_may_have_node(operation, node) &&
            json_array_size(json_object_get(operation, "processes")) < ranks;
 }
 
+/* hops returns the hops of the shortest way between two nodes. */
+static json_int_t hops(const struct judge *j, json_int_t a, json_int_t b)
+{
+    uint32_t size[TORUS_DIMENSIONS_MAX];
+    int wrap[TORUS_DIMENSIONS_MAX];
+    json_int_t sum = 0;
+    for (int d = torus_shape(j->m->c, size, wrap) - 1; d >= 0; d--) {
+        json_int_t far = llabs(a % size[d] - b % size[d]);
+        sum += wrap[d] && size[d] - far < far ? size[d] - far : far;
+        a /= size[d];
+        b /= size[d];
+    }
+    return sum;
+}
+
+/* is_between returns true if a node is on a shortest way between two nodes of an operation, which
+ * packets take on the routed fabric. */
+static bool is_between(const struct judge *j, const json_t *operation, json_int_t node)
+{
+    const json_t *members = json_object_get(operation, "member_nodes");
+    for (size_t i = 0; j->routed && i < json_array_size(members); i++)
+        for (size_t k = 0; k < i; k++) {
+            json_int_t a = json_integer_value(json_array_get(members, i)),
+                       b = json_integer_value(json_array_get(members, k));
+            if (hops(j, a, node) + hops(j, node, b) == hops(j, a, b))
+                return true;
+        }
+    return false;
+}
+
+/* has_node returns true if a node has ranks of an operation, or is on the way between such nodes.
+ */
 static bool has_node(const struct judge *j, const json_t *operation, json_int_t node)
 {
+    if (json_object_get(operation, "member_nodes"))
+        return ins_may_have_node(operation, node) || is_between(j, operation, node);
     return may_have_node(j, operation, node) ||
            ins_find(json_object_get(operation, "processes"), "node", node) ||
            ins_find(json_object_get(operation, "absent"), "node", node) ||
@@ -526,6 +561,7 @@ void ins_verdicts(struct ins_machine *m, json_t *all)
 {
     json_t *operations = json_object_get(all, "operations"), *o = NULL;
     struct judge j = {.m = m, .peers = json_object_get(all, "peers")};
+    char fabric[16];
     size_t i = 0;
     json_array_foreach(operations, i, o)
     {
@@ -536,6 +572,8 @@ void ins_verdicts(struct ins_machine *m, json_t *all)
             if (!j.links) {
                 j.links = ins_links(m);
                 sort_links(&j);
+                ins_setting_text(m, "torus.fabric", fabric, sizeof fabric);
+                j.routed = strcmp(fabric, "routed") == 0;
                 j.quiet_ns = quiet_of(m);
             }
             if (runs)
