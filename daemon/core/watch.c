@@ -2,6 +2,7 @@
 #include "watch.h"
 
 #include "core/membership/communicator.h"
+#include "core/membership/epoch.h"
 #include "core/membership/job.h"
 #include "core/membership/waits.h"
 #include "core/net/fabric.h"
@@ -63,9 +64,13 @@ void td_watch_now(struct td_core *core, struct td_watch_now *now)
         for (int i = 0; c->recorded && i < TD_GROUP_OPERATIONS_MAX; i++)
             if (c->operation[i])
                 add_operation(core, c->operation[i], now);
-    for (uint32_t n = 0; n < core->options.topology.nodes; n++)
-        if (n != core->node)
-            now->peers[td_health_state(core, n)]++;
+    for (uint32_t n = 0; n < core->options.topology.nodes; n++) {
+        enum td_peer_state state = td_health_state(core, n);
+        if (n != core->node && state != TD_PEER_UP && !td_epoch_votes(core, n))
+            now->absent++;
+        else if (n != core->node)
+            now->peers[state]++;
+    }
     for (int kind = 0; kind < TD_NOTE_KINDS; kind++)
         now->noted[kind] = core->notes->noted[kind];
 }

@@ -28,6 +28,8 @@ struct td_watch_now {
     uint64_t waiting, running;           /* operations that wait for ranks, and the others */
     uint64_t waiting_ns, running_ns;     /* ages of the oldest of each; 0: none */
     uint64_t peers[TD_PEER_UNKNOWN + 1]; /* other nodes, by enum td_peer_state */
+    uint64_t absent;                     /* other nodes of [peers] absent that are not up, which
+                                            `peers` does not count */
     uint64_t noted[TD_NOTE_KINDS];       /* by enum td_note_kind, since the start */
 };
 void td_watch_now(struct td_core *core, struct td_watch_now *now);

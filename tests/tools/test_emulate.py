@@ -304,7 +304,7 @@ class Emulation(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         status = json.loads(done.stdout)
         self.assertEqual(list(status), ["version", "node", "coordinates", "shape", "wrap", "peers",
-                                        "clients", "jobs", "operations", "loop", "silent"])
+                                        "clients", "jobs", "operations", "loop", "silent", "absent"])
         self.assertEqual(status["silent"], [])
         self.assertGreater(status["loop"]["longest_ns"], 0)
         self.assertEqual((status["node"], status["coordinates"]), (0, [0, 0]))
@@ -450,7 +450,7 @@ class Emulation(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         said, form = done.stdout.split("\n", 1)
         self.assertIn("direct fabric, which has no queues", said)
-        self.assertEqual(json.loads(form), {"version": 2, "node": 0, "silent": [], "nodes": [
+        self.assertEqual(json.loads(form), {"version": 2, "node": 0, "silent": [], "absent": [], "nodes": [
             {"node": n, "fabric": "direct", "links": []} for n in (0, 1)]})
 
     def test_without_a_daemon_the_code_is_3(self):

@@ -95,6 +95,21 @@ void ins_add_silence(struct ins_machine *m)
     json_decref(peers);
 }
 
+/* mark_absent gives the peers that are not up, and not expected to be, the state "absent". */
+static void mark_absent(struct ins_machine *m, const json_t *peers)
+{
+    json_t *p = NULL;
+    size_t i = 0;
+    json_array_foreach(peers, i, p)
+    {
+        if (strcmp(ins_string(p, "state"), "up") == 0 ||
+            !ins_machine_lists(m, ins_number(p, "node")))
+            continue;
+        json_object_set_new(p, "state", json_string("absent"));
+        json_object_set_new(p, "error", json_string(""));
+    }
+}
+
 json_t *ins_collect(struct ins_machine *m)
 {
     /* the peers last: the wait for nodes that do not answer is over then, so that the ages of
@@ -111,6 +126,7 @@ json_t *ins_collect(struct ins_machine *m)
         json_array_foreach(clients, i, client)
             json_object_set(client, "node", json_object_get(client, "at"));
         add_silence(m, peers);
+        mark_absent(m, peers);
         json_object_set(all, "peers", peers);
         json_object_set(all, "clients", clients);
         json_object_set_new(all, "jobs", ins_merge_jobs(jobs));
@@ -118,6 +134,7 @@ json_t *ins_collect(struct ins_machine *m)
         ins_drop_abandoned(json_object_get(all, "operations"),
                            !m->here && json_array_size(m->silent) == 0);
         json_object_set(all, "silent", m->silent);
+        json_object_set(all, "absent", m->absent);
     }
     json_decref(peers);
     json_decref(clients);

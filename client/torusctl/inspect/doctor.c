@@ -339,8 +339,7 @@ static void print_report(const struct report *r)
 {
     print_findings(r);
     if (json_array_size(r->findings) == 0)
-        printf("%u node%s: %s are in order\n", r->m->here ? 1 : r->m->nodes,
-               r->m->here || r->m->nodes == 1 ? "" : "s", checks);
+        printf("%u node%s%s: %s are in order\n", nodes, nodes == 1 ? "" : "s", absent, checks);
 }
 
 static void examine(struct report *r, int64_t begin_ns, int64_t end_ns)
@@ -391,6 +390,10 @@ static int show(struct ins_machine *m, const struct ins_choices *o, const char *
     json_decref(links);
     json_decref(facts);
     return code;
+    uint32_t nodes = r->m->here ? 1 : r->m->nodes - (uint32_t)json_array_size(r->m->absent);
+    char absent[40] = "";
+    if (json_array_size(r->m->absent))
+        snprintf(absent, sizeof absent, " (%zu absent)", json_array_size(r->m->absent));
 }
 
 /* ---- without a daemon ---- */
@@ -417,8 +420,8 @@ static void examine_here(bool as_json)
     else if (!ins_daemon_check(daemon, NULL, text, sizeof text))
         find_lines(&r, text);
     if (as_json) {
-        json_t *all = json_pack("{s:i s:n s:O s:[] s:[]}", "version", 1, "node", "findings",
-                                r.findings, "nodes", "silent");
+        json_t *all = json_pack("{s:i s:n s:O s:[] s:[] s:[]}", "version", 1, "node", "findings",
+                                r.findings, "nodes", "silent", "absent");
         ins_print(all);
         json_decref(all);
     } else {

@@ -46,6 +46,11 @@ json_t *ins_links(struct ins_machine *m)
     {
         json_object_set(row, "from", json_object_get(row, "at"));
         json_object_del(row, "at");
+        if (strcmp(ins_string(row, "state"), "up") == 0 ||
+            !ins_machine_lists(m, ins_number(row, "to")))
+            continue;
+        json_object_set_new(row, "state", json_string("absent"));
+        json_object_set_new(row, "error", json_string(""));
     }
     if (rows)
         ins_add_silence(m);

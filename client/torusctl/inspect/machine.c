@@ -38,13 +38,51 @@ void ins_machine_begin(struct ins_machine *m, torus_context *c, double timeout_s
                               .nodes = nodes,
                               .timeout_s = timeout_s,
                               .here = here || nodes == 1,
-                              .silent = json_array()};
+                              .silent = json_array(),
+                              .absent = json_array()};
 }
 
 void ins_machine_end(struct ins_machine *m)
 {
     json_decref(m->silent);
-    m->silent = NULL;
+    json_decref(m->absent);
+    json_decref(m->listed);
+    m->silent = m->absent = m->listed = NULL;
+}
+
+/* absent_json returns the setting [peers] absent. */
+static json_t *absent_json(const struct td_status_row *row)
+{
+    return row->kind == TD_ROW_FACT && strcmp(row->u.fact.name, "peers.absent") == 0
+               ? json_pack("{s:o}", "value", ins_text(row->u.fact.value))
+               : NULL;
+}
+
+/* add_listed adds the nodes of a list such as 3,6-8. */
+static void add_listed(struct ins_machine *m, const char *list)
+{
+    for (char *end = NULL;; list = end + 1) {
+        json_int_t first = strtoll(list, &end, 10), last = first;
+        if (end == list)
+            return;
+        if (*end == '-')
+            last = strtoll(end + 1, &end, 10);
+        for (json_int_t n = first; n <= last && n < (json_int_t)m->nodes; n++)
+            json_array_append_new(m->listed, json_integer(n));
+        if (*end != ',')
+            return;
+    }
+}
+
+bool ins_machine_lists(struct ins_machine *m, json_int_t node)
+{
+    if (!m->listed) {
+        json_t *facts = ins_rows(m->c, TD_STATUS_SETTINGS, absent_json);
+        m->listed = json_array();
+        add_listed(m, ins_string(json_array_get(facts, 0), "value"));
+        json_decref(facts);
+    }
+    return ins_has_number(m->listed, node);
 }
 
 static bool is_silent(const struct ins_machine *m, uint32_t node)
@@ -52,7 +90,7 @@ static bool is_silent(const struct ins_machine *m, uint32_t node)
     for (size_t i = 0; i < json_array_size(m->silent); i++)
         if (ins_number(json_array_get(m->silent, i), "node") == node)
             return true;
-    return false;
+    return ins_has_number(m->absent, node);
 }
 
 /* note_silent notes a node that does not answer. `stopped`: because its daemon was stopped. */
@@ -188,6 +226,18 @@ static void forget(const struct ins_machine *m, struct question *q)
     }
 }
 
+/* spare_absent makes silent nodes absent that are not expected to be up. */
+static void spare_absent(struct ins_machine *m)
+{
+    for (size_t i = json_array_size(m->silent); i-- > 0;) {
+        json_int_t node = ins_number(json_array_get(m->silent, i), "node");
+        if (node == (json_int_t)torus_node(m->c) || !ins_machine_lists(m, node))
+            continue;
+        json_array_insert_new(m->absent, 0, json_integer(node));
+        json_array_remove(m->silent, i);
+    }
+}
+
 json_t *ins_machine_rows(struct ins_machine *m, uint32_t section,
                          json_t *(*row_json)(const struct td_status_row *row))
 {
@@ -203,6 +253,8 @@ json_t *ins_machine_rows(struct ins_machine *m, uint32_t section,
         forget(m, q); /* ages are of before the wait */
         good = collect(m, section, q, row_json);
     }
+    if (good)
+        spare_absent(m);
     for (uint32_t n = 0; q && n < m->nodes; n++) { /* in the order of nodes, not of answers */
         json_array_extend(list, q[n].rows);
         json_decref(q[n].rows);
@@ -212,6 +264,19 @@ json_t *ins_machine_rows(struct ins_machine *m, uint32_t section,
         return list;
     json_decref(list);
     return NULL;
+}
+
+const char *ins_machine_answers(const struct ins_machine *m, char *text, size_t bytes)
+{
+    size_t absent = json_array_size(m->absent), silent = json_array_size(m->silent);
+    if (m->here) { /* a machine of one node, too */
+        snprintf(text, bytes, "node %u", torus_node(m->c));
+        return text;
+    }
+    int length = snprintf(text, bytes, "%zu of %u nodes", m->nodes - silent - absent, m->nodes);
+    if (absent)
+        snprintf(text + length, bytes - (size_t)length, " (%zu absent)", absent);
+    return text;
 }
 
 void ins_machine_print_silent(const struct ins_machine *m)

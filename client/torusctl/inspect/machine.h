@@ -21,6 +21,8 @@ struct ins_machine {
     bool compact;        /* JSON objects take one line */
     bool timed;          /* rows have asked_ns and heard_ns: CLOCK_MONOTONIC of their page */
     json_t *silent;      /* [{node, error, silent_ns, heard_by}]: nodes that have not answered */
+    json_t *absent;      /* [node]: those of `listed` that have not answered, not in `silent` */
+    json_t *listed;      /* [node]: [peers] absent of this node; NULL: it has not been asked */
 };
 
 /* ins_machine_begin prepares a command that asks all nodes, or only this one. ins_machine_end frees
@@ -33,6 +35,12 @@ void ins_machine_end(struct ins_machine *m);
  * `timed`. NULL: the connection to the daemon is lost (torus_last_error). */
 json_t *ins_machine_rows(struct ins_machine *m, uint32_t section,
                          json_t *(*row_json)(const struct td_status_row *row));
+/* ins_machine_lists returns true if [peers] absent of this node names a node: it is not expected to
+ * be up. */
+bool ins_machine_lists(struct ins_machine *m, json_int_t node);
+/* ins_machine_answers writes which nodes have answered, and returns it: "node 0" if only this one
+ * was asked, else "2 of 3 nodes" or "2 of 3 nodes (1 absent)". */
+const char *ins_machine_answers(const struct ins_machine *m, char *text, size_t bytes);
 /* ins_machine_print_silent prints the nodes that have not answered. */
 void ins_machine_print_silent(const struct ins_machine *m);
 /* ins_machine_seconds reads a time in seconds, such as 0.5; it returns false for anything else. */

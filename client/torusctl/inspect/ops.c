@@ -120,12 +120,9 @@ static void print_ops(struct ins_machine *m, json_t *all, bool as_json)
         ins_end(m, out);
         return;
     }
-    char scope[64];
+    char scope[64], nodes[80];
     ins_scope(scope, sizeof scope, geteuid());
-    if (m->here) /* a machine of one node, too */
-        printf("node %u: ", torus_node(m->c));
-    else
-        printf("%zu of %u nodes: ", m->nodes - json_array_size(m->silent), m->nodes);
+    printf("%s: ", ins_machine_answers(m, nodes, sizeof nodes));
     if (count == 0)
         printf("no operation is in flight%s\n", scope);
     else

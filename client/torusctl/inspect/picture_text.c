@@ -79,8 +79,8 @@ static void load(char *text, size_t bytes, const json_t *link)
 static void node_text(char *text, size_t bytes, const json_t *nodes, uint32_t node)
 {
     const char *state = ins_string(json_array_get(nodes, node), "state");
-    bool dead = strcmp(state, "silent") == 0;
-    snprintf(text, bytes, dead ? "#%u#" : "[%u]", node);
+    bool dead = strcmp(state, "silent") == 0, absent = strcmp(state, "absent") == 0;
+    snprintf(text, bytes, dead ? "#%u#" : absent ? "(%u)" : "[%u]", node);
 }
 
 /* centre writes a text in the middle of `width` letters `fill`. */

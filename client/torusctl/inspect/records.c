@@ -429,6 +429,7 @@ json_t *ins_record(struct ins_machine *m, const char *command, const struct ins_
         json_object_set_new(record, "unix_ns", json_integer(f.unix_ns));
         json_object_set_new(record, "node", json_integer(torus_node(m->c)));
         json_object_set(record, "silent", m->silent);
+        json_object_set(record, "absent", m->absent);
         if (!json_object_get(record, "death"))
             json_object_set_new(record, "death", json_null());
         for (size_t i = 0; i < sizeof only_merge / sizeof only_merge[0]; i++)

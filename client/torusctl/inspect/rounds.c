@@ -62,6 +62,7 @@ json_t *ins_begin(const struct ins_machine *m, int version)
 void ins_end(const struct ins_machine *m, json_t *all)
 {
     json_object_set(all, "silent", m->silent);
+    json_object_set(all, "absent", m->absent);
     json_dumpf(all, stdout, m->compact ? JSON_COMPACT : JSON_INDENT(2));
     putchar('\n');
     json_decref(all);
@@ -69,10 +70,8 @@ void ins_end(const struct ins_machine *m, json_t *all)
 
 void ins_print_answers(const struct ins_machine *m, const char *rest)
 {
-    if (m->here) /* a machine of one node, too */
-        printf("node %u: %s\n", torus_node(m->c), rest);
-    else
-        printf("%zu of %u nodes: %s\n", m->nodes - json_array_size(m->silent), m->nodes, rest);
+    char text[80];
+    printf("%s: %s\n", ins_machine_answers(m, text, sizeof text), rest);
     ins_machine_print_silent(m);
 }
 

@@ -120,6 +120,8 @@ static json_t *nodes_of(const struct ins_machine *m, const struct td_topology *t
         for (size_t i = 0; i < json_array_size(m->silent); i++)
             if (ins_number(json_array_get(m->silent, i), "node") == n)
                 state = "silent";
+        if (ins_has_number(m->absent, n))
+            state = "absent";
         json_array_append_new(nodes, json_pack("{s:i s:o s:s}", "node", (int)n, "coordinates",
                                                coordinates, "state", state));
     }
@@ -157,7 +159,8 @@ static void print_text(struct ins_machine *m, const struct td_topology *t, const
     puts("A link shows the bytes that were sent in both directions since its daemons started; \"7 "
          "msg\":\n"
          "no packets, but 7 messages of short calls and of control, which take the trees.\n"
-         "--- no connection was needed so far   -x- dead   #3# node without an answer");
+         "--- no connection was needed so far   -x- dead   #3# node without an answer\n"
+         "(4) absent node");
     ins_bytes_text(other, sizeof other, ins_number(all, "other_bytes"));
     if (ins_number(all, "other_bytes"))
         printf("%s went straight between nodes that are no neighbours (direct fabric).\n", other);

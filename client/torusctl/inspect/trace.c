@@ -109,10 +109,11 @@ static json_t *describe(const struct ins_machine *m, const struct wish *w,
     time_t seconds = (time_t)(begin / 1000000000);
     if (gmtime_r(&seconds, &tm))
         strftime(clock, sizeof clock, "%FT%TZ", &tm);
-    return json_pack("{s:s s:i s:o s:i s:s s:I s:o s:O s:O}", "generator", "torusctl trace",
+    return json_pack("{s:s s:i s:o s:i s:s s:I s:o s:O s:O s:O}", "generator", "torusctl trace",
                      "version", 1, "job", ins_text(w->job), "node", (int)torus_node(m->c),
                      "time_zero", clock, "time_zero_unix_ns", (json_int_t)begin, "clocks",
-                     clocks_json(r), "silent", m->silent, "events_lost", w->lost);
+                     clocks_json(r), "silent", m->silent, "absent", m->absent, "events_lost",
+                     w->lost);
 }
 
 /* print_clocks says how exact the axis is: in general, and each node of a small machine. */

@@ -457,6 +457,7 @@ static void peers(struct text *t)
         snprintf(labels, sizeof labels, "state=\"%s\"", states[s]);
         number(t, labels, t->facts->now.peers[s]);
     }
+    number(t, "state=\"absent\"", t->facts->now.absent);
 }
 
 /* ---- the daemon ---- */
