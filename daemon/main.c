@@ -19,6 +19,7 @@
 #include "system/heap.h"
 #include "system/standard.h"
 #include "system/written.h"
+#include "wire/wire.h"
 
 #define SERVICE_USER "torusd" /* of the units */
 
@@ -75,6 +76,8 @@ static void print_valid(const struct td_config *config, const char *file)
     char note[400];
     putchar('\n');
     if (td_security_note(&config->security, config->peers_file, note, sizeof note)[0])
+        printf("! %s\n", note);
+    if (!td_config_observers(config, note, sizeof note))
         printf("! %s\n", note);
     if (config->strays[0])
         printf("! files in %s.d that were not read, since their names do not end with .conf:%s\n",
@@ -165,7 +168,8 @@ static int parse(struct command *c, int argc, char **argv)
             printf(help, default_file());
             return 0;
         case 'v':
-            puts("torusd " TORUS_VERSION);
+            printf("torusd %s (peer protocol %d.%d, local protocol %d.%d)\n", TORUS_VERSION,
+                   TD_WIRE_PEER_MAJOR, TD_WIRE_PEER_MINOR, TD_WIRE_MAJOR, TD_WIRE_MINOR);
             return 0;
         default:
             fprintf(stderr, help, default_file());

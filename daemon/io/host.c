@@ -2,6 +2,7 @@
 #include "host.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/timex.h>
@@ -9,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "io/config/config_reload.h"
 #include "io/control/peers.h"
 #include "io/descriptors.h"
 #include "wire/wire.h"
@@ -154,6 +156,24 @@ static void show_keys(const struct td_loop *loop, char *text, size_t bytes)
     snprintf(text, bytes, "%s", td_peers_security(loop->peers)->keyed ? "keyed" : word);
 }
 
+/* keys_wait returns true if the keys fit the node and the shape that the files have now, and not
+ * the running ones. */
+static bool keys_wait(const struct td_config *running)
+{
+    struct td_config *fresh = calloc(1, sizeof *fresh);
+    struct td_config_refusals *refusals = calloc(1, sizeof *refusals);
+    char why[600];
+    bool wait = false;
+    if (fresh && refusals &&
+        td_config_load_again(fresh, running, refusals, why, sizeof why) == TD_OK) {
+        wait = fresh->keys_wait;
+        td_config_free(fresh);
+    }
+    free(fresh);
+    free(refusals);
+    return wait;
+}
+
 /* show_key_files says whether a reload would change the keys, or why it would fail. */
 static void show_key_files(const struct td_loop *loop, char *text, size_t bytes)
 {
@@ -165,12 +185,28 @@ static void show_key_files(const struct td_loop *loop, char *text, size_t bytes)
         return;
     if (!td_security_load(&fresh, c->key_file, c->peers_file, &c->topology, c->node, why,
                           sizeof why)) {
-        snprintf(text, bytes, "%s", why);
+        snprintf(text, bytes, "%s", keys_wait(c) ? "wait for a restart" : why);
         return;
     }
     snprintf(text, bytes, "%s", td_security_same(&fresh, used) ? "in use" : "changed");
     td_key_wipe(fresh.secret, sizeof fresh.secret);
     td_security_free(&fresh);
+}
+
+/* show_settings_file says whether the files have settings that the daemon does not have, or why
+ * torusd would not start with them. */
+static void show_settings_file(const struct td_loop *loop, char *text, size_t bytes)
+{
+    char reload[300], restart[300], why[600];
+    if (!td_config_to_do(loop->config, reload, sizeof reload, restart, sizeof restart, why,
+                         sizeof why))
+        snprintf(text, bytes, "%s", why);
+    else if (!reload[0] && !restart[0])
+        snprintf(text, bytes, "in use");
+    else
+        snprintf(text, bytes, "changed: %s%s%s%s%s", reload[0] ? "a reload takes up " : "", reload,
+                 reload[0] && restart[0] ? "; " : "", restart[0] ? "a restart takes up " : "",
+                 restart);
 }
 
 /* ---- how long the loop works on one event (busy.h) ---- */
@@ -246,6 +282,7 @@ static const struct {
     {"mtu_node", "", show_mtu_node},
     {"keys", "", show_keys},
     {"key_files", "", show_key_files},
+    {"settings_file", "", show_settings_file},
     {"event_longest", "ns", show_longest},
     {"event_longest_of", "", show_longest_of},
     {"event_longest_cpu", "ns", show_longest_cpu},

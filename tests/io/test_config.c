@@ -787,9 +787,78 @@ static void the_default_is_that_of_the_prefix(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+static void directories_that_a_unit_makes_need_not_exist(void **state)
+{
+    static const struct {
+        const char *path;
+        bool made;
+    } rows[] = {{"/run/torusd/torusd.sock", true},
+                {"/run/torusd/no-such-instance/torusd.sock", true},
+                {"/run/torusd/no-such/instance/torusd.sock", false},
+                {"/run/torusd-no-such/torusd.sock", false}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char content[200], said[600];
+        snprintf(content, sizeof content, "[torus]\nshape = 1\n[node]\nsocket = %s\n",
+                 rows[i].path);
+        td_config_free(&config);
+        good(content, "n0");
+        assert_int_equal(td_config_host(&config, said, sizeof said), rows[i].made);
+    }
+}
+
+static void a_group_of_observers_that_the_host_lacks_is_told(void **state)
+{
+    char said[300];
+    (void)state;
+    td_config_free(&config);
+    good("[torus]\nshape = 1\n", "n0"); /* the default group need not exist */
+    assert_true(td_config_observers(&config, said, sizeof said));
+    td_config_free(&config);
+    good("[torus]\nshape = 1\n[node]\nobservers = root\n", "n0");
+    assert_true(td_config_observers(&config, said, sizeof said));
+    td_config_free(&config);
+    good("[torus]\nshape = 1\n[node]\nobservers = no-such\n", "n0");
+    assert_false(td_config_observers(&config, said, sizeof said));
+    assert_string_equal(said, "observers = no-such: there is no group no-such on this host");
+}
+
+static void numbers_out_of_range_are_told_the_range(void **state)
+{
+    (void)state;
+    refused("[torus]\nshape = 1\n[limits]\nclients = 99999999999\n",
+            "4:11:", "clients must be 1 to ", "");
+    refused("[torus]\nshape = 1\n[limits]\nclients = 99999999999999999999999\n",
+            "4:11:", "clients must be 1 to ", "");
+}
+
+static void wrong_coordinates_are_told_the_form_of_the_shape(void **state)
+{
+    static const struct {
+        const char *shape, *hosts, *coordinates, *form;
+    } rows[] = {{"3", "n[0-2]", "0,1", "coordinates = 0,1: expected one number, 0 to 2"},
+                {"3", "n[0-2]", "3", "coordinates = 3: expected one number, 0 to 2"},
+                {"2x3", "n[0-5]", "0,3",
+                 "coordinates = 0,3: expected 2 numbers such as 1,2, each below the size of its "
+                 "dimension"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char content[200];
+        snprintf(content, sizeof content,
+                 "[node]\ncoordinates = %s\n[torus]\nshape = %s\n[peers]\nhosts = %s\n"
+                 "[security]\ninsecure = yes\n",
+                 rows[i].coordinates, rows[i].shape, rows[i].hosts);
+        refused(content, "2:1:", rows[i].form, "");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(directories_that_a_unit_makes_need_not_exist),
+        TEST(a_group_of_observers_that_the_host_lacks_is_told),
+        TEST(numbers_out_of_range_are_told_the_range),
+        TEST(wrong_coordinates_are_told_the_form_of_the_shape),
         TEST(one_file_serves_all_nodes_by_host_name),
         TEST(host_ranges_keep_their_zeroes),
         TEST(streams_ask_for_cubic_or_what_is_named),

@@ -132,7 +132,10 @@ static void errors_of_the_list_name_file_and_line(void **state)
     snprintf(list, sizeof list, "0,1 %s\n0,2,0 %s\n", digits[0], digits[1]);
     refused(list, ":2: ", "no coordinates of the torus 2x2");
     snprintf(list, sizeof list, "0,1 %s\n0 %s\n", digits[0], digits[1]);
-    refused(list, ":2: ", "2 numbers like 0,2");
+    refused(list, ":2: ", "expected 2 numbers such as 1,1, each below the size");
+    snprintf(list, sizeof list, "0,1 %s\nCOORDINATES %s\n", digits[0], digits[1]);
+    refused(list,
+            ":2: ", "torusctl keygen was run without --coordinates: write the place of the node");
     snprintf(list, sizeof list, "0,1 %s\n0,2 12ab\n", digits[0]);
     refused(list, ":2: ", "64 hexadecimal digits");
     snprintf(list, sizeof list, "0,1 %s\n1,1 %s\n\n1,0 %s\n", digits[0], digits[1], digits[1]);
@@ -231,6 +234,54 @@ static void the_own_key_must_be_in_the_list_at_the_own_place(void **state)
     refused(list, ": ", digits[0]);
     snprintf(list, sizeof list, "1,1 %s\n", digits[0]);
     refused(list, ": ", "belongs to node 3, but this is node 1");
+}
+
+static void errors_of_the_list_are_at_its_key(void **state)
+{
+    (void)state;
+    char more[512], place[160];
+    snprintf(more, sizeof more, "key = %s\npeers = /no/such/list", key);
+    snprintf(place, sizeof place, "%s:9:1: /no/such/list: cannot open the list of peers", file);
+    assert_int_equal(load(more), TD_ERR_INVALID); /* key is in line 8, peers in line 9 */
+    if (strncmp(text, place, strlen(place)) != 0)
+        fail_msg("expected %s, got %s", place, text);
+    snprintf(more, sizeof more, "key = /no/such/key\npeers = %s", peers);
+    snprintf(place, sizeof place, "%s:8:1: /no/such/key: cannot open the secret key", file);
+    assert_int_equal(load(more), TD_ERR_INVALID);
+    if (strncmp(text, place, strlen(place)) != 0)
+        fail_msg("expected %s, got %s", place, text);
+}
+
+/* The files make this daemon node 1,1; its key is in the list at that place only. */
+static void keys_of_another_place_wait_for_the_restart(void **state)
+{
+    (void)state;
+    char list[256], content[1024], changed[200], restart[200], to_do[200], why[600];
+    static const char form[] = "[node]\ncoordinates = %s\n[torus]\nshape = 2x2\n[peers]\nhosts = "
+                               "a[0-3]\n[security]\nkey = %s\npeers = %s\n%s";
+    snprintf(list, sizeof list, "0,1 %s\n", digits[0]);
+    assert_int_equal(with_lists(list), TD_OK);
+    snprintf(list, sizeof list, "1,1 %s\n", digits[0]);
+    write_file(peers, list);
+    snprintf(content, sizeof content, form, "1,1", key, peers, "[log]\nlevel = debug\n");
+    assert_int_equal(reload(content), TD_OK);
+    assert_int_equal(refusals.count, 0);
+    assert_true(fresh.keys_wait);
+    td_config_adopt(&config, &fresh, &refusals, changed, sizeof changed, restart, sizeof restart);
+    assert_string_equal(changed, "log.level");
+    assert_string_equal(restart, "node.coordinates");
+    assert_true(
+        td_config_to_do(&config, to_do, sizeof to_do, restart, sizeof restart, why, sizeof why));
+    assert_string_equal(to_do, "");
+    assert_string_equal(restart, "node.coordinates");
+    /* without the new place the list is wrong, for a restart, too */
+    snprintf(content, sizeof content, form, "0,1", key, peers, "");
+    assert_int_equal(reload(content), TD_OK);
+    assert_int_equal(refusals.count, 1);
+    assert_non_null(strstr(refusals.text[0], "belongs to node 3, but this is node 1"));
+    assert_false(
+        td_config_to_do(&config, to_do, sizeof to_do, restart, sizeof restart, why, sizeof why));
+    assert_string_equal(why, refusals.text[0]);
 }
 
 static void a_secret_that_others_can_read_is_refused(void **state)
@@ -439,7 +490,15 @@ static void keygen_makes_a_pair_that_torusd_accepts(void **state)
         fail_msg("%s", text);
     assert_int_equal(run(out, sizeof out, key, NULL, NULL), 1); /* never replaced without --force */
     assert_non_null(strstr(out, "--force"));
+    assert_non_null(strstr(out, "--show"));
     assert_int_equal(with_lists(list), TD_OK);
+    assert_int_equal(run(out, sizeof out, "--show", "--coordinates=0,1", key), 2);
+    assert_int_equal(run(out, sizeof out, "--show", key, NULL), 0); /* the line of that key */
+    assert_memory_equal(out, "COORDINATES ", 12);
+    assert_memory_equal(out + 12, list + 4, TD_KEY_TEXT - 1);
+    assert_null(strstr(out, "secret"));
+    assert_int_equal(run(out, sizeof out, "--show", peers, NULL), 1);
+    assert_non_null(strstr(out, "the file has no secret key"));
     assert_int_equal(run(out, sizeof out, "--force", "--json", key), 0);
     assert_non_null(strstr(out, "\"public_key\": \""));
     assert_null(strstr(out, "secret"));
@@ -462,6 +521,8 @@ int main(void)
         TEST(errors_of_the_list_name_file_and_line),
         TEST(lines_beyond_the_shape_are_accepted_with_a_note),
         TEST(a_reload_refuses_settings_one_by_one),
+        TEST(errors_of_the_list_are_at_its_key),
+        TEST(keys_of_another_place_wait_for_the_restart),
         TEST(the_own_key_must_be_in_the_list_at_the_own_place),
         TEST(a_secret_that_others_can_read_is_refused),
         TEST(a_list_that_others_can_write_is_refused),

@@ -47,7 +47,8 @@ class User(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn("node 0", done.stdout)
             done = self.run_it(CTL, "reload")
-            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual((done.returncode, done.stdout), (
+                0, f"node 0: no changes; {self.home}/.config/torusd/torusd.conf does not exist\n"), done.stderr)
         finally:
             daemon.send_signal(signal.SIGTERM)
             code = daemon.wait(DEADLINE_S)
@@ -63,6 +64,10 @@ class User(unittest.TestCase):
         done = self.run_it(TORUSD, "--user", "--show-config")
         self.assertIn(f"node.socket\t{self.home}/run/torusd/torusd.sock\t", done.stdout)
         self.assertRegex(done.stdout, r"limits\.clients\t77\t.*\tset\n")
+
+    def test_the_version_has_those_of_the_protocols(self):
+        done = self.run_it(TORUSD, "--version")
+        self.assertRegex(done.stdout, r"^torusd [0-9.]+ \(peer protocol \d+\.\d+, local protocol \d+\.\d+\)\n$")
 
     def test_what_is_missing_is_said(self):
         self.write("[limits]\nclients = 0\n")

@@ -141,6 +141,15 @@ bool td_config_is_open(const struct td_config *config)
     return open;
 }
 
+bool td_config_moves(const struct td_config *running, const struct td_config *fresh)
+{
+    const struct td_topology *a = &running->topology, *b = &fresh->topology;
+    bool same = running->node == fresh->node && a->dimensions == b->dimensions;
+    for (uint32_t d = 0; same && d < a->dimensions; d++)
+        same = a->size[d] == b->size[d] && a->wrap[d] == b->wrap[d];
+    return !same;
+}
+
 const char *td_config_bulk(const char *endpoint, char *bulk, size_t bytes)
 {
     struct td_address address;

@@ -27,6 +27,8 @@ struct td_config {
     char observers[64];                  /* group whose members see all jobs; empty: none */
     char key_file[256], peers_file[256]; /* empty: no keys */
     struct td_security security;
+    bool keys_wait;      /* after td_config_load_again: the keys fit the node and the shape of the
+                          * files, and not the running ones: they wait for the restart */
     uint8_t streams;     /* enum td_streams */
     bool express;        /* tree messages may take a connection without ZeroMQ */
     char congestion[16]; /* TCP's congestion control of streams (tcp(7)), "auto", or "system" */
@@ -77,6 +79,9 @@ void td_config_free(struct td_config *config);
 /* td_config_is_open returns true if the daemon serves TCP without keys: every host and user that
  * reaches its ports is trusted. */
 bool td_config_is_open(const struct td_config *config);
+/* td_config_moves returns true if another configuration makes this daemon another node, or a node
+ * of another shape: that needs a restart. */
+bool td_config_moves(const struct td_config *running, const struct td_config *fresh);
 /* td_config_bulk writes the bulk endpoint of a control endpoint: port + 1, or the path with
  * ".bulk". It returns NULL, or a sentence on what is wrong with the endpoint. */
 const char *td_config_bulk(const char *endpoint, char *bulk, size_t bytes);

@@ -97,16 +97,15 @@ static bool set_node(struct td_config_reader *r, const struct host_list *list)
     if (!text)
         return true;
     uint32_t place[TD_DIMENSIONS_MAX] = {0}, d = 0;
+    char form[200];
     at(r, "node", "coordinates");
     for (const char *p = text; *p; d++) {
         char *end = NULL;
         unsigned long value = strtoul(p, &end, 10);
         if (!isdigit((unsigned char)*p) || (*end && *end != ',') || d >= c->topology.dimensions ||
             value >= c->topology.size[d])
-            return td_config_fail(r,
-                                  "coordinates = %s: expected %u numbers like 0,2, each below the "
-                                  "size of its dimension",
-                                  text, c->topology.dimensions);
+            return td_config_fail(r, "coordinates = %s: expected %s", text,
+                                  td_security_form(&c->topology, form, sizeof form));
         place[d] = (uint32_t)value;
         p = *end ? end + 1 : end;
     }
@@ -181,12 +180,34 @@ static void refuse_part(struct td_config_reader *r, enum part part)
         r->refusals->key[i] = r->refusals->key[i] || part_of(k) == part;
 }
 
+/* is_about returns true if a sentence begins with the place of its error in a file. */
+static bool is_about(const char *text, const char *file)
+{
+    size_t length = strlen(file);
+    return strncmp(text, file, length) == 0 && text[length] == ':';
+}
+
+/* load_keys loads the keys. In a reload they must fit the running node and shape. If the files have
+ * another one, and the keys fit that one alone, they wait for the restart. */
+static bool load_keys(struct td_config_reader *r, char *text, size_t text_bytes)
+{
+    struct td_config *c = r->config;
+    const struct td_config *running = r->running, *place = running ? running : c;
+    if (td_security_load(&c->security, c->key_file, c->peers_file, &place->topology, place->node,
+                         text, text_bytes))
+        return true;
+    if (!running || is_refused(r, MACHINE) || !td_config_moves(running, c))
+        return false;
+    c->keys_wait = td_security_load(&c->security, c->key_file, c->peers_file, &c->topology, c->node,
+                                    text, text_bytes);
+    return c->keys_wait;
+}
+
 /* check_security loads the keys. Without keys it refuses TCP, loopback included: every user of this
  * machine reaches tcp://127.*. */
 static bool check_security(struct td_config_reader *r)
 {
     struct td_config *c = r->config;
-    const struct td_config *place = r->running ? r->running : c;
     char text[600];
     bool key = c->key_file[0], peers = c->peers_file[0];
     if (key != peers) {
@@ -198,9 +219,8 @@ static bool check_security(struct td_config_reader *r)
         at(r, "security", "insecure");
         return td_config_fail(r, "insecure = yes turns the keys off: remove it, or key and peers");
     }
-    if (key && !td_security_load(&c->security, c->key_file, c->peers_file, &place->topology,
-                                 place->node, text, sizeof text)) {
-        at(r, "security", "key");
+    if (key && !load_keys(r, text, sizeof text)) {
+        at(r, "security", is_about(text, c->peers_file) ? "peers" : "key");
         return td_config_fail(r, "%s", text);
     }
     if (c->insecure || is_refused(r, MACHINE) || !td_config_is_open(c))

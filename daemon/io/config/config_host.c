@@ -2,6 +2,7 @@
 #include "config_host.h"
 
 #include <errno.h>
+#include <grp.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -16,11 +17,22 @@
 #include "system/limits.h"
 
 #include "address.h"
+#include "config_keys.h"
 
 #define MADE_BY_UNIT "/run/torusd"
 #define OWN_BYTES ((uint64_t)1 << 30) /* of address space: programs, threads, packets, regions */
 
 enum { OWN_THREADS = 16 }; /* beside the workers */
+
+/* is_made_by_unit returns true if torusd.service or torusd@.service makes a directory
+ * (RuntimeDirectory=): /run/torusd, or /run/torusd/NAME. */
+static bool is_made_by_unit(const char *directory)
+{
+    static const char own[] = MADE_BY_UNIT;
+    const char *rest = directory + sizeof own - 1;
+    return strncmp(directory, own, sizeof own - 1) == 0 &&
+           (!*rest || (*rest == '/' && rest[1] && !strchr(rest + 1, '/')));
+}
 
 /* has_directory returns true if the directory of a socket exists, or is made by the unit. */
 static bool has_directory(const char *key, const char *path, char *text, size_t text_bytes)
@@ -30,7 +42,7 @@ static bool has_directory(const char *key, const char *path, char *text, size_t 
     const char *slash = strrchr(path, '/');
     size_t length = !slash ? 1 : slash == path ? 1 : (size_t)(slash - path);
     snprintf(directory, sizeof directory, "%.*s", (int)length, slash ? path : ".");
-    if (strcmp(directory, MADE_BY_UNIT) == 0)
+    if (is_made_by_unit(directory))
         return true;
     if (stat(directory, &status) == 0 && S_ISDIR(status.st_mode))
         return true;
@@ -170,7 +182,7 @@ bool td_config_memory(const struct td_config *config, char *text, size_t text_by
     return false;
 }
 
-bool td_config_host(const struct td_config *config, char *text, size_t text_bytes)
+bool td_config_places(const struct td_config *config, char *text, size_t text_bytes)
 {
     if (!config->user && !has_directory("socket", config->socket, text, text_bytes))
         return false;
@@ -180,9 +192,28 @@ bool td_config_host(const struct td_config *config, char *text, size_t text_byte
     if (config->topology.nodes == 1)
         return true; /* it has no peers, and listens to none */
     if (strncmp(config->listen, "tcp://", strlen("tcp://")) == 0)
-        return td_config_congestion(config, text, text_bytes) &&
-               has_address(config->listen, config->listen + strlen("tcp://"), text, text_bytes);
+        return has_address(config->listen, config->listen + strlen("tcp://"), text, text_bytes);
     if (strncmp(config->listen, "ipc://", strlen("ipc://")) == 0)
         return has_directory("listen", config->listen + strlen("ipc://"), text, text_bytes);
     return true;
+}
+
+bool td_config_host(const struct td_config *config, char *text, size_t text_bytes)
+{
+    bool streams =
+        config->topology.nodes > 1 && strncmp(config->listen, "tcp://", strlen("tcp://")) == 0;
+    return td_config_places(config, text, text_bytes) &&
+           (!streams || td_config_congestion(config, text, text_bytes));
+}
+
+bool td_config_observers(const struct td_config *config, char *text, size_t text_bytes)
+{
+    size_t key = td_config_key_index(td_config_key("node", "observers"));
+    bool is_set = config->set >> key & 1;
+    text[0] = '\0';
+    if (!is_set || !config->observers[0] || getgrnam(config->observers))
+        return true;
+    snprintf(text, text_bytes, "observers = %s: there is no group %s on this host",
+             config->observers, config->observers);
+    return false;
 }

@@ -6,10 +6,16 @@
 
 #include "config.h"
 
-/* td_config_host returns true if this machine has the directory of the socket, the address to
- * listen on and the congestion control; else *text (of text_bytes) is a sentence. systemd makes
- * /run/torusd when it starts the service, and the daemon of a user its own, so these directories
- * may be missing. */
+/* td_config_places returns true if this machine has the directory of the socket and the addresses
+ * to listen on; else *text (of text_bytes) is a sentence, and torusd does not start. systemd makes
+ * /run/torusd and /run/torusd/NAME when it starts a service, and the daemon of a user its own, so
+ * these directories may be missing. */
+bool td_config_places(const struct td_config *config, char *text, size_t text_bytes);
+/* td_config_observers returns true if this machine has the group of [node] observers, or no file
+ * names one; else *text is a sentence. A daemon runs without the group. */
+bool td_config_observers(const struct td_config *config, char *text, size_t text_bytes);
+/* td_config_host returns true if this machine has these places and the congestion control; else
+ * *text is a sentence. */
 bool td_config_host(const struct td_config *config, char *text, size_t text_bytes);
 /* td_config_congestion returns true if the kernel lets this process use the congestion control of
  * the configuration; else *text is a sentence. A daemon runs without it. */

@@ -28,7 +28,7 @@ static bool parse_number(const char *value, uint64_t *number)
 {
     char *end = NULL;
     *number = strtoul(value, &end, 10);
-    return isdigit((unsigned char)value[0]) && !*end && *number <= UINT32_MAX;
+    return isdigit((unsigned char)value[0]) && !*end;
 }
 
 static bool parse_duration(const char *value, bool may_be_none, uint64_t *ns)
@@ -99,6 +99,8 @@ static bool read_by_unit(struct td_config_reader *r, const struct td_config_key 
                               expected == k->setting.choices ? "one of " : "", expected);
     if (td_setting_wrong(&k->setting, number, text))
         return td_config_fail(r, "%s", text);
+    if (k->setting.unit == TD_UNIT_NUMBER && number > UINT32_MAX)
+        return td_config_fail(r, "%s must be at most %u", k->setting.key, UINT32_MAX);
     td_setting_store(&k->setting, r->config, number);
     return true;
 }

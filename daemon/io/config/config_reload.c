@@ -2,8 +2,10 @@
 #include "config_reload.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "config_host.h"
 #include "config_keys.h"
 
 enum { VALUE_BYTES = 1024 };
@@ -30,16 +32,23 @@ bool td_config_takes(const struct td_config *fresh, const struct td_config_refus
     return !refusals->key[key] && (!refusals->incomplete || (fresh->set >> key & 1));
 }
 
+/* is_reloaded returns true if a reload changes a key. */
+static bool is_reloaded(const struct td_config *config, const struct td_config *fresh,
+                        const struct td_config_key *k)
+{
+    bool keys_stay = config->security.keyed != fresh->security.keyed || fresh->keys_wait;
+    return k->reloads && !(keys_stay && strcmp(k->setting.section, "security") == 0);
+}
+
 void td_config_adopt(struct td_config *config, const struct td_config *fresh,
                      const struct td_config_refusals *refusals, char *changed, size_t changed_bytes,
                      char *restart, size_t restart_bytes)
 {
-    bool keys_stay = config->security.keyed != fresh->security.keyed;
     const struct td_config_key *k = NULL;
     changed[0] = restart[0] = '\0';
     for (size_t i = 0; (k = td_config_key_at(i)) != NULL; i++) {
         const struct td_setting_row *s = &k->setting;
-        bool reloads = k->reloads && !(keys_stay && strcmp(s->section, "security") == 0);
+        bool reloads = is_reloaded(config, fresh, k);
         if (!td_config_takes(fresh, refusals, i))
             continue;
         if (differs(config, fresh, k))
@@ -49,4 +58,28 @@ void td_config_adopt(struct td_config *config, const struct td_config *fresh,
         memcpy((char *)config + s->offset, (const char *)fresh + s->offset, s->bytes);
         config->set = (config->set & ~(1ull << i)) | (fresh->set & 1ull << i);
     }
+}
+
+bool td_config_to_do(const struct td_config *running, char *reload, size_t reload_bytes,
+                     char *restart, size_t restart_bytes, char *why, size_t why_bytes)
+{
+    struct td_config *fresh = calloc(1, sizeof *fresh);
+    const struct td_config_key *k = NULL;
+    reload[0] = restart[0] = why[0] = '\0';
+    if (!fresh)
+        return true; /* nobody knows */
+    td_err error = running->user
+                       ? td_config_load_user(fresh, running->user, running->host, why, why_bytes)
+                       : td_config_load(fresh, running->file, running->host, why, why_bytes);
+    bool good = error == TD_OK && td_config_places(fresh, why, why_bytes);
+    fresh->keys_wait = good && td_config_moves(running, fresh);
+    for (size_t i = 0; good && (k = td_config_key_at(i)) != NULL; i++) {
+        bool reloads = is_reloaded(running, fresh, k);
+        if (differs(running, fresh, k))
+            add_name(reloads ? reload : restart, reloads ? reload_bytes : restart_bytes, k);
+    }
+    if (error == TD_OK)
+        td_config_free(fresh);
+    free(fresh);
+    return good;
 }

@@ -131,6 +131,23 @@ static bool read_secret(struct source *s, uint8_t secret[TD_KEY_BYTES], uid_t *o
 
 /* ---- the list of peers ---- */
 
+const char *td_security_form(const struct td_topology *topology, char *text, size_t text_bytes)
+{
+    uint32_t last = topology->nodes - 1, place[TD_DIMENSIONS_MAX];
+    if (topology->dimensions == 1) {
+        snprintf(text, text_bytes, last ? "one number, 0 to %u" : "the number %u", last);
+        return text;
+    }
+    td_topology_coordinates(topology, last, place);
+    size_t length = (size_t)snprintf(text, text_bytes, "%u numbers such as ", topology->dimensions);
+    for (uint32_t d = 0; d < topology->dimensions && length < text_bytes; d++)
+        length +=
+            (size_t)snprintf(text + length, text_bytes - length, "%s%u", d ? "," : "", place[d]);
+    if (length < text_bytes)
+        snprintf(text + length, text_bytes - length, ", each below the size of its dimension");
+    return text;
+}
+
 struct list {
     const struct td_topology *topology;
     struct td_peer_key *peer;
@@ -186,15 +203,21 @@ static bool take_peer(struct source *s, char *word[WORDS_MAX], int count, void *
 {
     struct list *l = user;
     struct td_peer_key p;
-    char shape[128];
+    char shape[128], form[200];
+    td_security_form(l->topology, form, sizeof form);
     if (count != 2)
-        return fail(s, "expected COORDINATES PUBLIC-KEY, such as 0,2 and %d hexadecimal digits",
+        return fail(s, "expected COORDINATES PUBLIC-KEY: %s, and %d hexadecimal digits", form,
                     TD_KEY_TEXT - 1);
+    if (strcmp(word[0], "COORDINATES") == 0)
+        return fail(s,
+                    "torusctl keygen was run without --coordinates: write the place of the node "
+                    "instead of COORDINATES: %s",
+                    form);
     enum place place = read_place(l->topology, word[0], &p.node);
     if (place == MALFORMED) {
         td_topology_print(l->topology, shape, sizeof shape);
-        return fail(s, "%.40s are no coordinates of the torus %s: expected %u numbers like 0,2",
-                    word[0], shape, l->topology->dimensions);
+        return fail(s, "%.40s are no coordinates of the torus %s: expected %s", word[0], shape,
+                    form);
     }
     if (!td_key_read(word[1], strlen(word[1]), p.key))
         return fail(s, "the public key must be %d hexadecimal digits", TD_KEY_TEXT - 1);

@@ -32,6 +32,9 @@ struct td_security {
 bool td_security_load(struct td_security *s, const char *key_file, const char *peers_file,
                       const struct td_topology *topology, uint32_t node, char *text,
                       size_t text_bytes);
+/* td_security_form writes the form that the coordinates of a node have, and returns it: "one
+ * number, 0 to 2" or "2 numbers such as 2,3, each below the size of its dimension". */
+const char *td_security_form(const struct td_topology *topology, char *text, size_t text_bytes);
 void td_security_free(struct td_security *s);
 /* td_security_node returns the node that a public key belongs to, or UINT32_MAX. */
 uint32_t td_security_node(const struct td_security *s, const uint8_t key[TD_KEY_BYTES]);
