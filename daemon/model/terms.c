@@ -94,7 +94,10 @@ const char *td_terms_print(enum td_terms_list list, uint32_t index, uint64_t val
     if (unit == TD_UNIT_CHOICE)
         td_setting_word(t.setting, value, text, size);
     else if (unit == TD_UNIT_SET)
-        snprintf(text, size, value ? "a list with the hash %016llx" : "empty", n);
+        snprintf(text, size,
+                 value ? "a list with the hash %016llx, which torusctl config show has there"
+                       : "empty",
+                 n);
     else if (unit == TD_UNIT_DURATION)
         snprintf(text, size, n % 1000000 ? "%llu ns" : "%llu ms", n % 1000000 ? n : n / 1000000);
     else

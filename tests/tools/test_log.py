@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the logs of two daemons say of links, of ranks that die, and of questions about a dead node."""
+import json
 import os
 import re
 import signal
@@ -136,6 +137,73 @@ class Log(unittest.TestCase):
         self.wait(0, "reload refused, and the setting stays as it was: .*clients = many")
         os.remove(self.path("c0"))
         self.assertRegex(self.ctl("reload").stderr, "reload refused, all settings stay as they were: .*cannot open the file")
+
+    def test_a_reload_says_that_a_restart_would_fail(self):
+        self.daemon(0)
+        with open(self.path("c0"), encoding="utf-8") as config:
+            self.first = config.read()
+        missing = self.path("missing/s0")
+        first, self.first = self.first, self.first.replace(f"socket = {self.path('s0')}", f"socket = {missing}")
+        self.configure("")
+        done = self.ctl("reload")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("a restart is needed for node.socket; with these settings torusd would not start: "
+                      f"socket = {missing}: there is no directory {self.path('missing')}", done.stderr)
+        self.wait(0, "with these settings torusd would not start: ")
+        self.assertIn("! with its configuration, torusd of node 0 would not start: socket = ",
+                      self.ctl("doctor", "--here").stdout)
+        self.first = first
+        self.configure("[limits]\nclients = 77\n[log]\nlevel = debug\n[node]\nobservers = no-such\n")
+        self.assertIn("! the configuration of node 0 has settings that its daemon does not have: a reload takes up "
+                      "node.observers, log.level; a restart takes up limits.clients\n  run systemctl restart torusd ",
+                      self.ctl("doctor", "--here").stdout)
+        done = self.ctl("reload")
+        self.assertEqual((done.returncode, done.stdout),
+                         (0, "node 0: changed: node.observers, log.level; observers = no-such: there is no group "
+                             "no-such on this host; a restart is needed for limits.clients\n"))
+
+    def test_a_node_that_is_not_there_yet_is_absent(self):
+        listen = f"127.0.0.1:{free_ports(1)}"
+        with open(self.path("c0"), encoding="utf-8") as config:
+            text = config.read()
+        with open(self.path("c0"), "w", encoding="utf-8") as config:
+            config.write(text.replace("[peers]\n", "[peers]\nabsent = 1\n") + f"[metrics]\nlisten = {listen}\n")
+        self.daemon(0)
+        done = self.ctl("doctor", "--timeout", "60")
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+        self.assertRegex(done.stdout, r"^1 node \(1 absent\): .* are in order\n$")
+        for command in ("status", "ops", "jobs", "links", "topology"):
+            done = self.ctl(command, "--timeout", "60")
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertNotIn("!", done.stdout)
+        self.assertIn("1 of 2 nodes (1 absent): ", done.stdout)
+        said = self.ctl("status").stdout
+        self.assertIn("0 of 1 peers up, 1 absent\n", said)
+        self.assertRegex(said, r"\n1 +absent ")
+        found = json.loads(self.ctl("ops", "--json").stdout)
+        self.assertEqual((found["silent"], found["absent"]), ([], [1]))
+        with urllib.request.urlopen(f"http://{listen}/metrics", timeout=DEADLINE_S) as answer:
+            numbers = answer.read().decode()
+        for state, count in (("down", 0), ("up", 0), ("unknown", 0), ("absent", 1)):
+            self.assertIn(f'torus_peers{{state="{state}"}} {count}\n', numbers)
+
+    def test_the_doctor_names_settings_that_a_job_could_not_have(self):
+        with open(self.path("c1"), "a", encoding="utf-8") as config:
+            config.write("[network]\npacket = 64 KiB\n")
+        self.daemon(0)
+        self.daemon(1)
+        self.assertEqual(self.ctl("ping", "1", "--timeout", "60").returncode, 0)
+        done = self.ctl("doctor", "--timeout", "60")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("! network.packet is 256 KiB on node 0, but 64 KiB on node 1: no job can have ranks on both\n"
+                      "  use the same value on all nodes", done.stdout)
+
+    def test_a_host_can_be_pinged(self):
+        self.daemon(0)
+        self.assertEqual(self.ctl("ping", socket.gethostname(), "--count", "1", "--timeout", "60").returncode, 0)
+        done = self.ctl("ping", "no-such-host")
+        self.assertEqual((done.returncode, done.stderr), (1, "torusctl ping: no endpoint names a host no-such-host: "
+                                                             "torusctl status lists them\n"))
 
     def test_a_stop_is_told_as_one(self):
         self.daemon(0)

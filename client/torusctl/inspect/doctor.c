@@ -13,6 +13,7 @@
 #include "facts.h"
 #include "inspect.h"
 #include "links.h"
+#include "model/settings.h"
 #include "torusctl/find_daemon.h"
 #include "torusctl/torusctl.h"
 
@@ -21,7 +22,7 @@
 /* struct report: the findings so far. */
 struct report {
     const struct ins_machine *m;
-    const json_t *facts, *links, *peers;
+    const json_t *facts, *settings, *links, *peers;
     json_t *findings;
 };
 
@@ -110,6 +111,14 @@ static const char *advice_for(const char *why)
                "cable";
     if (strstr(why, "its daemon runs"))
         return "write the address and port of the other daemon's listen into [peers] here";
+    if (strstr(why, "has no key for it"))
+        return "append the line of that node's key to the file of [security] peers here, and run "
+               "systemctl reload torusd here: torusctl keygen --show KEYFILE there prints the "
+               "line, and torusctl config show there has the key as public_key";
+    if (strstr(why, "does not accept the key of this node"))
+        return "append the line of this node's key to the file of [security] peers there, and run "
+               "systemctl reload torusd there: torusctl keygen --show KEYFILE here prints the "
+               "line, and torusctl config show here has the key as public_key";
     if (strstr(why, "refused"))
         return "start torusd there; if it runs, compare its listen with [peers] here; both ports "
                "must be open: the one of listen and the next";
@@ -174,7 +183,9 @@ static void check_links(struct report *r)
         const char *advice = advice_for(ins_string(l, "error"));
         if (ins_link_is_dead(l) && !is_told(r, l))
             find(r, "ports", ins_number(l, "from"),
-                 advice ? advice : "look at the log of both daemons (journalctl -u torusd)",
+                 advice ? advice
+                        : "look at the log of both daemons (journalctl -u torusd), and for a "
+                          "firewall: both ports must be open, the one of listen and the next",
                  "node %lld has no connection to node %lld: %s", (long long)ins_number(l, "from"),
                  (long long)ins_number(l, "to"), ins_string(l, "error"));
     }
@@ -235,9 +246,52 @@ static void check_keys(struct report *r, uint32_t node, uint32_t here)
     if (strcmp(files, "changed") == 0)
         find(r, "keys", node, "run systemctl reload torusd there",
              "the key files of node %u are newer than the keys in use", node);
-    else if (files[0] && strcmp(files, "in use") != 0)
+    else if (files[0] && strcmp(files, "in use") != 0 && strcmp(files, "wait for a restart") != 0)
         find(r, "keys", node, "repair the file before the daemon restarts",
              "node %u could not read its keys again: %s", node, files);
+}
+
+/* check_file tells of the settings in the file of a node that its daemon does not have. */
+static void check_file(struct report *r, uint32_t node)
+{
+    static const char changed[] = "changed: ";
+    const char *file = fact(r, node, "settings_file");
+    if (!*file || strcmp(file, "in use") == 0) /* "": an older daemon */
+        return;
+    if (strncmp(file, changed, sizeof changed - 1) != 0)
+        find(r, "configuration", node, "repair it before the daemon restarts",
+             "with its configuration, torusd of node %u would not start: %s", node, file);
+    else
+        find(r, "configuration", node,
+             strstr(file, "a restart ")
+                 ? "run systemctl restart torusd there, or undo the change; torusctl config diff "
+                   "there has the values"
+                 : "run systemctl reload torusd there; torusctl config diff there has the values",
+             "the configuration of node %u has settings that its daemon does not have: %s", node,
+             file + sizeof changed - 1);
+}
+
+/* check_shared compares the settings that the nodes of a job must share with those of this node. */
+static void check_shared(struct report *r, uint32_t node, uint32_t here)
+{
+    bool routed = strcmp(ins_fact(r->settings, here, "torus.fabric"), "routed") == 0;
+    const struct td_setting_row *s = NULL;
+    for (unsigned i = 0; (s = td_setting_at(i)) != NULL; i++) {
+        bool counts = s->group.number && s->section[0] &&
+                      s->group.counts != (routed ? TD_TERM_DIRECT : TD_TERM_ROUTED);
+        char name[80], value[2][300];
+        snprintf(name, sizeof name, "%s.%s", s->section, s->key);
+        const json_t *a = ins_fact_of(r->settings, here, name),
+                     *b = ins_fact_of(r->settings, node, name);
+        if (!counts || !a || !b || strcmp(ins_string(a, "value"), ins_string(b, "value")) == 0)
+            continue;
+        ins_fact_text(value[0], sizeof value[0], a);
+        ins_fact_text(value[1], sizeof value[1], b);
+        find(r, "configuration", node,
+             "use the same value on all nodes, and run systemctl restart torusd where it changed",
+             "%s is %s on node %u, but %s on node %u: no job can have ranks on both", name,
+             value[0][0] ? value[0] : "empty", here, value[1][0] ? value[1] : "empty", node);
+    }
 }
 
 static void check_mtu(struct report *r, uint32_t node, uint32_t here)
@@ -304,7 +358,7 @@ static int64_t now_ns(void)
 
 /* ---- report ---- */
 
-static const char *const checks = "ports, keys, clocks, MTU, limits and versions";
+static const char *const checks = "ports, keys, configurations, clocks, MTU, limits and versions";
 
 static json_t *nodes_of(const struct report *r)
 {
@@ -337,6 +391,10 @@ static void print_findings(const struct report *r)
 
 static void print_report(const struct report *r)
 {
+    uint32_t nodes = r->m->here ? 1 : r->m->nodes - (uint32_t)json_array_size(r->m->absent);
+    char absent[40] = "";
+    if (json_array_size(r->m->absent))
+        snprintf(absent, sizeof absent, " (%zu absent)", json_array_size(r->m->absent));
     print_findings(r);
     if (json_array_size(r->findings) == 0)
         printf("%u node%s%s: %s are in order\n", nodes, nodes == 1 ? "" : "s", absent, checks);
@@ -352,10 +410,12 @@ static void examine(struct report *r, int64_t begin_ns, int64_t end_ns)
             continue;
         check_limits(r, n);
         check_keys(r, n, here);
+        check_file(r, n);
         check_clock(r, n, begin_ns, end_ns);
         if (n == here)
             continue;
         check_version(r, n, here);
+        check_shared(r, n, here);
         check_mtu(r, n, here);
     }
     check_synchronisation(r);
@@ -367,10 +427,15 @@ static int show(struct ins_machine *m, const struct ins_choices *o, const char *
     int64_t begin = now_ns();
     json_t *facts = ins_facts(m, TD_STATUS_HOST);
     int64_t end = now_ns();
-    json_t *links = facts ? ins_links(m) : NULL;
+    json_t *settings = facts ? ins_facts(m, TD_STATUS_SETTINGS) : NULL;
+    json_t *links = settings ? ins_links(m) : NULL;
     json_t *peers = links ? ins_rows(m->c, TD_STATUS_PEERS, ins_state_json) : NULL;
-    struct report r = {
-        .m = m, .facts = facts, .links = links, .peers = peers, .findings = json_array()};
+    struct report r = {.m = m,
+                       .facts = facts,
+                       .settings = settings,
+                       .links = links,
+                       .peers = peers,
+                       .findings = json_array()};
     int code = INS_LOST;
     (void)word;
     if (links) {
@@ -388,12 +453,9 @@ static int show(struct ins_machine *m, const struct ins_choices *o, const char *
     json_decref(r.findings);
     json_decref(peers);
     json_decref(links);
+    json_decref(settings);
     json_decref(facts);
     return code;
-    uint32_t nodes = r->m->here ? 1 : r->m->nodes - (uint32_t)json_array_size(r->m->absent);
-    char absent[40] = "";
-    if (json_array_size(r->m->absent))
-        snprintf(absent, sizeof absent, " (%zu absent)", json_array_size(r->m->absent));
 }
 
 /* ---- without a daemon ---- */
@@ -445,7 +507,7 @@ static int run(int argc, char **argv)
 const struct tool_command ctl_command_doctor = {
     .name = "doctor",
     .arguments = INS_ARGUMENTS,
-    .what = "check ports, keys, clocks, MTU, limits and versions of all nodes; say what to do",
+    .what = "check ports, keys, configurations, clocks, MTU, limits and versions of all nodes",
     .options = ins_options,
     .run = run,
 };

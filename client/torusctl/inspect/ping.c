@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "inspect.h"
@@ -143,6 +144,48 @@ static int ping(torus_context *c, const struct ins_choices *o, struct probes *p,
     return code;
 }
 
+/* is_host returns true if a word names a host, with or without its domain. */
+static bool is_host(const char *word, const char *host)
+{
+    size_t length = strlen(word);
+    return length && strncmp(word, host, length) == 0 && (!host[length] || host[length] == '.');
+}
+
+/* find_node finds the node of a word, its number or the host that its endpoint names. It returns
+ * false, and says why. */
+static bool find_node(torus_context *c, const char *word, uint32_t *node)
+{
+    char *end = NULL, own[INS_HOST_BYTES] = "";
+    unsigned long number = strtoul(word, &end, 10);
+    if (word[0] >= '0' && word[0] <= '9' && !*end && number < TD_NODES_MAX) {
+        *node = (uint32_t)number;
+        return true;
+    }
+    json_t *peers = ins_rows(c, TD_STATUS_PEERS, ins_state_json), *p = NULL;
+    size_t i = 0, found = 0;
+    json_array_foreach(peers, i, p)
+    {
+        json_t *host = ins_host(peers, ins_number(p, "node"));
+        if (is_host(word, json_string_value(host))) {
+            *node = (uint32_t)ins_number(p, "node");
+            found++;
+        }
+        json_decref(host);
+    }
+    gethostname(own, sizeof own - 1); /* this node is not among its peers */
+    if (found == 0 && is_host(word, own)) {
+        *node = torus_node(c);
+        found++;
+    }
+    if (found != 1)
+        fprintf(stderr,
+                found ? "torusctl ping: host %s has several nodes: give the number of one\n"
+                      : "torusctl ping: no endpoint names a host %s: torusctl status lists them\n",
+                word);
+    json_decref(peers);
+    return found == 1;
+}
+
 static int run(int argc, char **argv)
 {
     struct ins_choices o;
@@ -155,13 +198,17 @@ static int run(int argc, char **argv)
     const char *wrong = ins_read_choices(argc, argv, &o, &word);
     if (wrong)
         return tool_usage("ping", tool_no_option(wrong));
-    unsigned long node = word ? strtoul(word, &end, 10) : 0;
-    if (!word || word[0] < '0' || word[0] > '9' || *end || node >= TD_NODES_MAX)
-        return tool_usage("ping", "expected the number of a node");
+    if (!word)
+        return tool_usage("ping", "expected the number or the host of a node");
     int code = EXIT_WELL;
+    uint32_t node = 0;
     torus_context *c = tool_open(o.socket, o.patience_s, &code);
+    if (c && !find_node(c, word, &node)) {
+        torus_close(c);
+        return EXIT_FAILED;
+    }
     for (bool first = true; c && (first || (o.watch && code == EXIT_WELL)); first = false) {
-        struct probes p = {.node = (uint32_t)node, .times = json_array()};
+        struct probes p = {.node = node, .times = json_array()};
         if (!first)
             ins_pause();
         code = ping(c, &o, &p, wanted);
@@ -176,7 +223,7 @@ const struct tool_command ctl_command_ping = {
     .arguments = "NODE [--count N] [--timeout SECONDS] [--watch] [--json] [--socket PATH]",
     .what = "measure the time that the daemon of a node takes to answer that of this one",
     .options =
-        "  NODE                 the number of the node\n"
+        "  NODE                 the number of the node, or its host as in torusctl status\n"
         "  --count N            number of probes (5)\n"
         "  --timeout SECONDS    time for each answer (0.8)\n"
         "  --watch              repeat every second until a probe is not answered\n"
