@@ -318,7 +318,7 @@ class Emulation(unittest.TestCase):
     def test_status_counts_processes_that_take_any_rank(self):
         done = emulate("1", "--", "sh", "-c", "ctl=" + CTL + """
             env -u TORUS_RANK TORUS_SIZE=3 $ctl bench 2>&- &
-            until $ctl status | grep -A 2 ^JOBS | grep '3 *1 *2 of 0-2$'; do $ctl status >&2; done""")
+            until $ctl status | grep -A 2 ^JOBS | grep '3 *1 *2 ranks of 0-2$'; do $ctl status >&2; done""")
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_status_names_the_job_that_a_process_waits_for(self):

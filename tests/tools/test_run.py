@@ -61,6 +61,16 @@ class Run(unittest.TestCase):
             lines += [line.split("] ", 1)[1] for line in out.splitlines()]
         self.assertEqual(sorted(lines), [f"rank {r} of 4: the sum is 6" for r in range(4)])
 
+    def test_a_job_that_waits_for_ranks_says_so_once(self):
+        part = ("--job", "lone", "--size", "3", "-n", "1", "--", HELLO)
+        process = self.begin(*part)
+        self.assertEqual(process.stderr.readline(),
+                         "torusctl run: job lone: 1 of 3 ranks have joined; torusctl why lone\n")
+        _, err = self.run_it("--job", "lone", "--size", "3", "-n", "2", "--", HELLO)
+        self.assertEqual(err, "")
+        _, err = process.communicate(timeout=DEADLINE_S)
+        self.assertEqual((process.returncode, err), (0, ""))
+
     def test_the_first_code_that_is_not_0_is_that_of_all(self):
         self.run_it("-n", "3", "--", "sh", "-c", "test $TORUS_RANK != 1 || exit 7", code=7)
         self.run_it("--", "/nonexistent/program", code=127)

@@ -54,7 +54,9 @@ struct emulation {
     /* ranks */
     struct rank *rank;
     uint32_t running;
-    struct { /* the first rank that has ended (forming.h) */
+    double tell_at_s; /* CLOCK_MONOTONIC: when it is told that the job waits for ranks; 0: never */
+    uint32_t joined;  /* ranks that had joined at the last look at a job that formed */
+    struct {          /* the first rank that has ended (forming.h) */
         bool any;
         uint32_t rank;
         int code;

@@ -8,6 +8,7 @@
 
 #include "base/limits.h"
 #include "libtorus/deadline.h"
+#include "forming.h"
 #include "ranks.h"
 #include "signals.h"
 #include "supervise.h"
@@ -97,6 +98,7 @@ static int run_run(int argc, char **argv)
         return EXIT_FAILED;
     }
     if (ranks_start(&e)) {
+        forming_begin(&e);
         supervise_run(&e);
     } else {
         fprintf(stderr, "torusctl run: cannot start a process: %s\n", strerror(errno));

@@ -219,7 +219,21 @@ void ins_missing_ranks(char *text, size_t bytes, const json_t *job)
                       json_integer_value(json_object_get(job, "joined"));
     text[0] = '\0';
     if (left > 0 && (size_t)left < json_array_size(list))
-        snprintf(text, bytes, "%lld of ", (long long)left);
+        snprintf(text, bytes, "%lld rank%s of ", (long long)left, left == 1 ? "" : "s");
     size_t length = strlen(text);
     ins_rank_runs(text + length, bytes - length, list);
+}
+
+void ins_missing_words(char *text, size_t bytes, const json_t *job)
+{
+    char ranks[256];
+    ins_missing_ranks(ranks, sizeof ranks, job);
+    snprintf(text, bytes, strstr(ranks, " of ") || !*ranks ? "%.0s%s" : "%s %s",
+             ins_rank_word(ranks), ranks);
+}
+
+bool ins_is_one_missing(const json_t *job)
+{
+    return ins_number(job, "size") - ins_number(job, "joined") == 1 ||
+           json_array_size(json_object_get(job, "missing")) == 1;
 }

@@ -66,9 +66,12 @@ const char *ins_scope(char *text, size_t bytes, json_int_t uid);
 /* ins_rank_runs writes ranks as 0-3,7, or 0-3,7 and 5 more. */
 void ins_rank_runs(char *text, size_t bytes, const json_t *list);
 /* ins_missing_ranks writes the missing ranks of a job. A process that joined without a rank
- * receives one when the job is complete; until then fewer processes are missing than ranks: "2 of
- * 0-2". */
+ * receives one when the job is complete; until then fewer processes are missing than ranks: "2
+ * ranks of 0-2". ins_missing_words writes "rank 3", "ranks 0-2" or "2 ranks of 0-2".
+ * ins_is_one_missing returns true if this is one rank. */
 void ins_missing_ranks(char *text, size_t bytes, const json_t *job);
+void ins_missing_words(char *text, size_t bytes, const json_t *job);
+bool ins_is_one_missing(const json_t *job);
 /* ins_rank_word returns "rank", or "ranks" if ins_rank_runs has written several. */
 const char *ins_rank_word(const char *ranks);
 

@@ -32,7 +32,7 @@ static json_t *suspects(const json_t *job, const json_t *group, const json_t *si
 static void tell(char *text, size_t bytes, const json_t *job, const json_t *silent)
 {
     char ranks[256], nodes[256];
-    ins_missing_ranks(ranks, sizeof ranks, job);
+    ins_missing_words(ranks, sizeof ranks, job);
     ins_rank_runs(nodes, sizeof nodes, silent);
     if (!*ranks)
         snprintf(text, bytes,
@@ -40,10 +40,9 @@ static void tell(char *text, size_t bytes, const json_t *job, const json_t *sile
                                               : "it has ranks on nodes %s, which give no answer",
                  nodes);
     else if (json_array_size(silent))
-        snprintf(text, bytes, "%s %s may be on node %s, which gives no answer",
-                 ins_rank_word(ranks), ranks, nodes);
+        snprintf(text, bytes, "%s may be on node %s, which gives no answer", ranks, nodes);
     else
-        snprintf(text, bytes, "%s %s left or died", ins_rank_word(ranks), ranks);
+        snprintf(text, bytes, "%s left or died", ranks);
 }
 
 /* add_state adds whether the job forms, runs, or is broken, and since when it exists. A job

@@ -66,11 +66,11 @@ static void add_operation(json_t *job, const json_t *operations, const struct in
 }
 
 /* forming_text says which ranks a job waits for. */
-static void forming_text(char *text, size_t bytes, const char *ranks)
+static void forming_text(char *text, size_t bytes, const json_t *job)
 {
-    bool one = strcmp(ins_rank_word(ranks), "rank") == 0;
-    snprintf(text, bytes, "%s %.60s %s not joined", ins_rank_word(ranks), ranks,
-             one ? "has" : "have");
+    char missing[256];
+    ins_missing_words(missing, sizeof missing, job);
+    snprintf(text, bytes, "%.80s %s not joined", missing, ins_is_one_missing(job) ? "has" : "have");
 }
 
 static void operation_text(char *text, const json_t *o)
@@ -88,7 +88,6 @@ static void add_line(struct libscols_table *t, const json_t *job)
 {
     enum { NAME, USER, RANKS, NODES, STATE, AGE, OPERATION };
     struct ins_cells c = {0};
-    char missing[256];
     bool forming = strcmp(ins_string(job, "state"), "forming") == 0;
     const char *age = forming ? "forming_ns" : "age_ns";
     snprintf(c.text[NAME], INS_CELL_BYTES, "%s", ins_string(job, "name"));
@@ -103,9 +102,8 @@ static void add_line(struct libscols_table *t, const json_t *job)
     if (ins_number(job, age))
         ins_duration(c.text[AGE], INS_CELL_BYTES, ins_number(job, age));
     operation_text(c.text[OPERATION], json_object_get(job, "operation"));
-    ins_missing_ranks(missing, sizeof missing, job);
-    if (forming && missing[0])
-        forming_text(c.text[OPERATION], INS_CELL_BYTES, missing);
+    if (forming && json_array_size(json_object_get(job, "missing")))
+        forming_text(c.text[OPERATION], INS_CELL_BYTES, job);
     ins_table_add(t, &c);
 }
 
@@ -137,9 +135,9 @@ static int show(struct ins_machine *m, const struct ins_choices *o, const char *
     size_t i = 0;
     (void)word;
     json_t *stayed = groups ? ins_stayed(m, state) : NULL;
-        ins_add_member_nodes(json_object_get(state, "operations"), groups);
     if (groups) {
         ins_job_states(jobs, groups, m->silent);
+        ins_add_member_nodes(json_object_get(state, "operations"), groups);
         ins_add_processes(json_object_get(state, "operations"), json_object_get(state, "clients"));
         json_array_foreach(jobs, i, job)
         {
