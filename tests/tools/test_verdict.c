@@ -20,7 +20,8 @@
 
 /* ---- what the daemons say ---- */
 
-static json_t *links; /* of the machine */
+static json_t *links;      /* of the machine */
+static const char *fabric; /* NULL: direct */
 
 json_t *ins_links(struct ins_machine *m)
 {
@@ -44,7 +45,7 @@ void ins_setting_text(struct ins_machine *m, const char *name, char *text, size_
 {
     (void)m;
     assert_string_equal(name, "torus.fabric");
-    snprintf(text, bytes, "direct");
+    snprintf(text, bytes, "%s", fabric ? fabric : "direct");
 }
 
 json_t *ins_machine_rows(struct ins_machine *m, uint32_t section,
@@ -200,6 +201,36 @@ static void a_dead_node_without_ranks_is_not_to_blame(void **state)
     }
 }
 
+/* On a torus 2x5, ranks are on nodes 0 and 2. Packets between them pass node 1, and not nodes 4
+ * and 5. */
+static void on_the_routed_fabric_a_dead_node_between_the_ranks_is_to_blame(void **state)
+{
+    (void)state;
+    struct ins_machine m = {.silent = json_pack("[{s:i s:I}, {s:i s:I}]", "node", 1, "silent_ns",
+                                                9 * SECOND, "node", 4, "silent_ns", 9 * SECOND)};
+    for (int routed = 0; routed < 2; routed++) {
+        fabric = routed ? "routed" : NULL;
+        links = json_array();
+        add_dead(0, 4);
+        add_dead(0, 5);
+        add_dead(0, 1);
+        json_t *all = json_pack(
+            "{s:[{s:s s:I s:[i,i] s:[] s:[] s:[] s:[i,i]}] s:[] s:[i,i] s:[b,b]}", "operations",
+            "phase", "running", "age_ns", 5 * SECOND, "arrived", 0, 1, "missing", "absent",
+            "processes", "member_nodes", 0, 2, "peers", "shape", 2, 5, "wrap", 1, 1);
+        ins_verdicts(&m, all);
+        const json_t *list =
+            json_object_get(json_array_get(json_object_get(all, "operations"), 0), "causes");
+        assert_int_equal(json_array_size(list), routed);
+        if (routed)
+            assert_int_equal(ins_number(json_array_get(list, 0), "to"), 1);
+        json_decref(all);
+        json_decref(links);
+    }
+    fabric = NULL;
+    json_decref(m.silent);
+}
+
 /* process returns the row of a rank on a node of its own. */
 static json_t *process(int rank, const char *state, bool arrived)
 {
@@ -248,6 +279,7 @@ int main(void)
         cmocka_unit_test(a_node_that_another_one_hears_has_a_dead_link),
         cmocka_unit_test(nodes_that_do_not_hear_each_other_are_told_as_such),
         cmocka_unit_test(a_dead_node_without_ranks_is_not_to_blame),
+        cmocka_unit_test(on_the_routed_fabric_a_dead_node_between_the_ranks_is_to_blame),
         cmocka_unit_test(what_the_daemon_knows_of_a_deaf_link_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -90,6 +90,8 @@ json_t *ins_present(struct ins_machine *m, json_t *all, const char *job, json_in
                                of_job(json_object_get(all, "operations"), job, instance), "peers",
                                json_object_get(all, "peers"));
     json_t *operations = json_object_get(judged, "operations");
+    json_object_set(judged, "shape", json_object_get(all, "shape"));
+    json_object_set(judged, "wrap", json_object_get(all, "wrap"));
     size_t i = 0;
     ins_add_processes(operations, json_object_get(all, "clients"));
     ins_verdicts(m, judged);

@@ -27,7 +27,7 @@ struct direction {
 /* struct judge: the facts from which verdicts follow. */
 struct judge {
     struct ins_machine *m;
-    const json_t *peers;
+    const json_t *peers, *shape, *wrap;
     json_t *links;               /* NULL: not asked for */
     struct direction *direction; /* [links], sorted; NULL: not asked for */
     bool routed;                 /* the fabric */
@@ -156,14 +156,14 @@ static bool may_have_node(const struct judge *j, const json_t *operation, json_i
 /* hops returns the hops of the shortest way between two nodes. */
 static json_int_t hops(const struct judge *j, json_int_t a, json_int_t b)
 {
-    uint32_t size[TORUS_DIMENSIONS_MAX];
-    int wrap[TORUS_DIMENSIONS_MAX];
     json_int_t sum = 0;
-    for (int d = torus_shape(j->m->c, size, wrap) - 1; d >= 0; d--) {
-        json_int_t far = llabs(a % size[d] - b % size[d]);
-        sum += wrap[d] && size[d] - far < far ? size[d] - far : far;
-        a /= size[d];
-        b /= size[d];
+    for (size_t d = json_array_size(j->shape); d-- > 0;) {
+        json_int_t size = json_integer_value(json_array_get(j->shape, d));
+        json_int_t far = size ? llabs(a % size - b % size) : 0;
+        bool wraps = json_is_true(json_array_get(j->wrap, d));
+        sum += wraps && size - far < far ? size - far : far;
+        a /= size ? size : 1;
+        b /= size ? size : 1;
     }
     return sum;
 }
@@ -560,7 +560,10 @@ static json_int_t quiet_of(struct ins_machine *m)
 void ins_verdicts(struct ins_machine *m, json_t *all)
 {
     json_t *operations = json_object_get(all, "operations"), *o = NULL;
-    struct judge j = {.m = m, .peers = json_object_get(all, "peers")};
+    struct judge j = {.m = m,
+                      .peers = json_object_get(all, "peers"),
+                      .shape = json_object_get(all, "shape"),
+                      .wrap = json_object_get(all, "wrap")};
     char fabric[16];
     size_t i = 0;
     json_array_foreach(operations, i, o)
