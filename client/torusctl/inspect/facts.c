@@ -20,8 +20,9 @@ static json_t *row_json(const struct td_status_row *row)
 
 json_t *ins_facts(struct ins_machine *m, uint32_t section)
 {
+    size_t silent = json_array_size(m->silent);
     json_t *facts = ins_machine_rows(m, section, row_json);
-    if (facts)
+    if (facts && json_array_size(m->silent) > silent)
         ins_add_silence(m);
     return facts;
 }
