@@ -19,7 +19,7 @@ SKIPPED = 77
 INSIDE = "TORUS_TEST_INSIDE"
 NETWORK = "10.77.0."
 PORT = 7117
-SHAPES = {1: "1", 2: "2", 3: "3", 4: "2x2", 6: "2x3", 9: "3x3", 16: "4x4"}
+SHAPES = {1: "1", 2: "2", 3: "3", 4: "2x2", 5: "5", 6: "2x3", 9: "3x3", 16: "4x4"}
 CODES = {-3: "NO_DAEMON", -6: "TIMEOUT", -8: "RANK_FAILED", -9: "NODE_FAILED", -11: "BUSY", -15: "SHUTDOWN",
          -17: "PARTITIONED"}
 EXPECTED = (-6, -8, -9, -11, -15, -17)
@@ -419,7 +419,9 @@ class Machine:
         """Returns what the daemons still have of jobs."""
         found = []
         for n in range(self.nodes):
-            status = self.status(n) if self.runs(n) else {}
+            if not self.runs(n):
+                continue
+            status = self.status(n)
             if status is None:
                 found.append(f"node {n} does not answer")
                 continue
