@@ -355,6 +355,19 @@ static const char *print_digest(const struct td_call *call, char *more, size_t s
     return served ? behalf[kind - FIRST] : td_kind_name(kind);
 }
 
+/* has_operator returns true for a reduction by a user-defined operator. */
+static bool has_operator(const struct td_call *call)
+{
+    return call->digest && !has_types(call) && kind_is(call->digest & 0xff, REDUCES);
+}
+
+const char *td_call_operator_difference(const struct td_call *a, const struct td_call *b)
+{
+    return has_operator(a) && has_operator(b) && a->digest >> 8 != b->digest >> 8
+               ? "the name, the element size or the commutativity of the operators differs"
+               : NULL;
+}
+
 int td_call_print(const struct td_call *call, char *text, size_t size)
 {
     static const char *const modes[TD_REPRODUCIBLES] = {"", ", same placement", ", any placement"};

@@ -156,6 +156,9 @@ enum {
     TD_DIGEST_GRAPH_ALLGATHERV = 0xf7, /* as TD_DIGEST_GRAPH_ALLTOALLV; the least of these */
 };
 uint64_t td_call_digest(unsigned kind, uint64_t hash);
+/* td_call_operator_difference says that two reductions have different user-defined operators; NULL:
+ * they have not. */
+const char *td_call_operator_difference(const struct td_call *a, const struct td_call *b);
 /* td_call_digest_exchange returns the digest of an exchange on a grid or graph. `grid` identifies
  * the grid (0: a graph), `elements` is the digest of elements of several types, or 0. */
 uint64_t td_call_digest_exchange(unsigned kind, uint64_t grid, uint64_t elements);

@@ -116,7 +116,9 @@ static void rank_taken_and_rank_out_of_range_are_refused(void **state)
     assert_int_equal(torus_wait(r, SECOND / 10), TORUS_PENDING);
     assert_int_equal(torus_join(b, &o, &gb), TORUS_ERR_RANK_TAKEN);
     assert_says(b, "rank 0 of job job is taken by process");
+    assert_says(b, "give this process another rank or job");
     assert_int_equal(torus_join(b, &out, &gb), TORUS_ERR_INVALID);
+    assert_says(b, "rank 2 is not in a job of size 2: ranks are 0 to 1 (TORUS_RANK)");
     o = as(2, 1);
     assert_int_equal(torus_join(b, &o, &gb), TORUS_OK);
     assert_int_equal(torus_wait(r, -1), TORUS_OK);

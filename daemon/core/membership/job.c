@@ -160,8 +160,9 @@ static const char *check_join(struct td_core *core, const struct td_client *clie
         return td_core_format(core, "a job can have 1 to %d ranks, not %u", TD_JOB_RANKS_MAX,
                               q->u.join.size);
     if (q->u.join.rank < -1 || q->u.join.rank >= (int64_t)q->u.join.size)
-        return td_core_format(core, "rank %lld is not in a job of size %u",
-                              (long long)q->u.join.rank, q->u.join.size);
+        return td_core_format(
+            core, "rank %lld is not in a job of size %u: ranks are 0 to %u (TORUS_RANK)",
+            (long long)q->u.join.rank, q->u.join.size, q->u.join.size - 1);
     uint32_t ranks = 0;
     for (const struct td_join *j = core->joins->first; j; j = j->next)
         if (j->client == client->id) {

@@ -400,6 +400,16 @@ static void compare_again(struct td_core *core, struct td_job *job)
     end_forming(core, job, TD_JOB_DIFFER);
 }
 
+/* say_taken returns the sentence for a join of a rank that another process has. */
+static const char *say_taken(struct td_core *core, const struct td_message_join *m, uint64_t pid,
+                             uint32_t node)
+{
+    return td_core_format(core,
+                          "rank %u of job %s is taken by process %llu on %s: end that process, or "
+                          "give this process another rank or job (TORUS_RANK, TORUS_JOB)",
+                          m->rank, m->name, (unsigned long long)pid, td_core_node_name(core, node));
+}
+
 /* admissible returns NULL, or a sentence on why the join is refused. */
 static const char *admissible(struct td_core *core, uint32_t node, const struct td_message_join *m,
                               struct td_job **forming, td_err *error)
@@ -413,9 +423,7 @@ static const char *admissible(struct td_core *core, uint32_t node, const struct 
         const struct td_entry *e = m->rank == UINT32_MAX ? NULL : holder(job, m->rank);
         if (e) {
             *error = TD_ERR_RANK_TAKEN;
-            return td_core_format(core, "rank %u of job %s is taken by process %llu on %s", m->rank,
-                                  m->name, (unsigned long long)e->pid,
-                                  td_core_node_name(core, e->node));
+            return say_taken(core, m, e->pid, e->node);
         }
     }
     if (*forming && (*forming)->state == TD_JOB_REFUSING)
@@ -576,10 +584,7 @@ static void free_rank(struct td_core *core, const struct td_message_join *m, uin
             const struct td_entry e = job->entry[i];
             if (e.asked != m->rank)
                 continue;
-            refuse(core, e.node, e.token, TD_ERR_RANK_TAKEN,
-                   td_core_format(core, "rank %u of job %s is taken by process %llu on %s", m->rank,
-                                  m->name, (unsigned long long)m->pid,
-                                  td_core_node_name(core, node)));
+            refuse(core, e.node, e.token, TD_ERR_RANK_TAKEN, say_taken(core, m, m->pid, node));
             remove_entry(core, job, i);
             break; /* no other join has the rank; the job may be gone */
         }

@@ -62,6 +62,8 @@ void td_arrival_witness(struct td_core *core, struct td_operation *o,
     td_call_print(&o->least.call, a, sizeof a);
     td_call_print(&o->greatest.call, b, sizeof b);
     const char *differs = td_plan_call_difference(&o->least.call, &o->greatest.call);
+    if (!differs)
+        differs = td_call_operator_difference(&o->least.call, &o->greatest.call);
     td_operation_appeal(
         core, o, TD_ERR_MISMATCH,
         td_core_format(core,
