@@ -75,3 +75,20 @@ const char *td_variables_warning(const char **at, char *text)
              nearest(name));
     return text;
 }
+
+const char *td_variables_misspelt(const char *at, const char *variable, char *name)
+{
+    char each[TD_STRAYS_MAX];
+    size_t least = SIZE_MAX;
+    while (at && *(at += strspn(at, " "))) {
+        size_t length = strcspn(at, " ");
+        snprintf(each, sizeof each, "%.*s", (int)length, at);
+        at += length;
+        size_t far = td_text_distance(each, variable);
+        if (far >= least || strcmp(nearest(each), variable) != 0)
+            continue;
+        least = far;
+        strcpy(name, each);
+    }
+    return least == SIZE_MAX ? NULL : name;
+}

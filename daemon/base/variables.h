@@ -19,4 +19,8 @@ const char *td_variables_strays(char *const *environment, char *names);
  * NULL behind the last one. */
 const char *td_variables_warning(const char **at, char *text);
 
+/* td_variables_misspelt returns the name in such a list that is most similar to a variable, and
+ * writes it to `name`, of TD_STRAYS_MAX bytes; NULL if `variable` is the nearest one of none. */
+const char *td_variables_misspelt(const char *at, const char *variable, char *name);
+
 #endif

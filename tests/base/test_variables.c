@@ -61,12 +61,24 @@ static void a_warning_has_the_nearest_name(void **state)
     assert_null(td_variables_warning(&two, text));
 }
 
+static void the_misspelling_of_a_variable_is_found(void **state)
+{
+    (void)state;
+    char name[TD_STRAYS_MAX];
+    assert_string_equal(
+        td_variables_misspelt("TORUS_SIZESES TORUS_SZIE TORUS_RNAK", "TORUS_SIZE", name),
+        "TORUS_SZIE");
+    assert_null(td_variables_misspelt("TORUS_RNAK TORUS_JOBS", "TORUS_SIZE", name));
+    assert_null(td_variables_misspelt(NULL, "TORUS_SIZE", name));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unknown_variables_are_found),
         cmocka_unit_test(a_list_of_unknown_variables_is_bounded),
         cmocka_unit_test(a_warning_has_the_nearest_name),
+        cmocka_unit_test(the_misspelling_of_a_variable_is_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
