@@ -75,6 +75,13 @@ const char *tool_no_option(const char *name)
     return text;
 }
 
+const char *tool_no_dashes(const char *command)
+{
+    static char text[100];
+    snprintf(text, sizeof text, "put -- before the command: -- %.60s ...", command);
+    return text;
+}
+
 /* find_option returns the place of an option before --, or 0. */
 static int find_option(int argc, char **argv, const char *name)
 {
@@ -229,8 +236,8 @@ static int run(int argc, char **argv)
         overview(stderr);
         return EXIT_USAGE;
     }
-    if (strcmp(argv[1], "help") == 0 && argc > 2 && find(argv[2]))
-        return tool_usage(argv[2], NULL);
+    if (strcmp(argv[1], "help") == 0 && argc > 2 && !is_help(argv[2]))
+        return find(argv[2]) ? tool_usage(argv[2], NULL) : no_command(argv[2]);
     if (is_help(argv[1]) || strcmp(argv[1], "help") == 0) {
         overview(stdout);
         return EXIT_WELL;

@@ -42,6 +42,9 @@ int tool_main(const struct tool *tool, int argc, char **argv);
 int tool_usage(const char *name, const char *wrong);
 /* tool_no_option returns the sentence for an unknown option; valid until the next call. */
 const char *tool_no_option(const char *name);
+/* tool_no_dashes returns the sentence for a command that has no -- before it; valid until the next
+ * call. */
+const char *tool_no_dashes(const char *command);
 /* tool_take_option removes an option and its value from the arguments, and returns the value; NULL
  * if it is not there, or has no value. It leaves the arguments from -- on alone. */
 const char *tool_take_option(int *argc, char **argv, const char *name);

@@ -119,6 +119,7 @@ class Emulation(unittest.TestCase):
         self.assertEqual(self.places("2x2", "--ranks", "3"), [0, 1, 2])
         self.assertEqual(self.places("2", "--ranks-per-node", "3"), [0, 0, 0, 1, 1, 1])
         self.assertEqual(self.places("3", "--ranks", "4", "--ranks-per-node", "2"), [0, 0, 1, 1])
+        self.assertEqual(self.places("2x2", "-n", "3"), [0, 1, 2])
         self.assertEqual(self.places("1"), [0])
 
     def test_wrong_usage_is_refused_with_code_2(self):
@@ -129,6 +130,7 @@ class Emulation(unittest.TestCase):
             done = emulate(*arguments)
             self.assertEqual(done.returncode, 2, arguments)
             self.assertIn("usage: torusctl emulate", done.stderr)
+        self.assertIn("put -- before the command: -- ./loop", emulate("2", "-n", "2", "./loop").stderr)
 
     def test_lines_come_after_their_rank_and_streams_stay_apart(self):
         done = emulate("1x2", "--", "sh", "-c", "echo out; echo err >&2; printf tail")
@@ -151,8 +153,16 @@ class Emulation(unittest.TestCase):
         rank = "[ $TORUS_RANK != 1 ] || "
         self.assertEqual(emulate("1x2", "--", "sh", "-c", rank + "exit 7").returncode, 7)
         self.assertEqual(emulate("1x2", "--", "sh", "-c", rank + "kill -KILL $$").returncode, 137)
-        self.assertEqual(emulate("1x2", "--", "/nonexistent/program").returncode, 127)
+        done = emulate("1x2", "--", "/nonexistent/program")
+        self.assertEqual(done.returncode, 127)
+        self.assertEqual(done.stderr.count("torusctl: cannot run /nonexistent/program"), 1, done.stderr)
         self.assertEqual(emulate("1x2", "--", "/etc/passwd").returncode, 126)
+
+    def test_a_rank_that_a_signal_kills_is_named(self):
+        done = emulate("1x2", "--", "sh", "-c", "ulimit -c 0; [ $TORUS_RANK != 1 ] || kill -SEGV $$")
+        self.assertEqual(done.returncode, 128 + signal.SIGSEGV)
+        self.assertEqual(re.findall(".*killed by.*", done.stderr),
+                         ["[1] torusctl: killed by signal 11 (Segmentation fault)"])
 
     def test_ranks_have_the_signals_they_expect(self):
         done = emulate("1", "--", "sh", "-c", "yes | head -n 1; kill -PIPE $$")

@@ -79,19 +79,25 @@ class Run(unittest.TestCase):
         _, err = self.run_it("-n", "2", "--", "sh", "-c", f"test $TORUS_RANK != 1 || exit 5; exec {HELLO}", code=5)
         self.assertIn("rank 1 ended (code 5) before the job formed", err)
 
+    def test_a_rank_that_a_signal_kills_is_named(self):
+        _, err = self.run_it("-n", "2", "--", "sh", "-c", "test $TORUS_RANK != 1 || kill -KILL $$", code=137)
+        self.assertIn("[1] torusctl: killed by signal 9 (Killed)\n", err)
+
     def test_signals_reach_the_ranks_and_nothing_is_left(self):
         process = self.begin("-n", "2", "--", "sh", "-c", "echo ready; exec sleep 1000")
         for _ in range(2):
             self.assertRegex(process.stdout.readline(), r"\[[01]\] ready\n")
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=DEADLINE_S)
+        _, err = process.communicate(timeout=DEADLINE_S)
         self.assertEqual(process.returncode, 128 + signal.SIGTERM)
+        self.assertNotIn("killed by", err)  # the user knows
 
     def test_what_is_wrong_is_said(self):
         for arguments, words in [(("-n", "0", "--", HELLO), "must be 1 to 16384"), (("-n", "2"), "missing command"),
                                  (("-n", "2", "--size", "4", "--", HELLO), "needs a name, the same there: --job NAME"),
                                  (("-n", "5", "--size", "4", "--job", "x", "--", HELLO), "-n is larger than --size"),
-                                 (("--shape", "2", "--", HELLO), "unknown option --shape")]:
+                                 (("--shape", "2", "--", HELLO), "unknown option --shape"),
+                                 (("-n", "2", "./loop"), "put -- before the command: -- ./loop")]:
             self.assertIn(words, self.run_it(*arguments, code=2)[1])
         _, err = self.run_it("--socket", "/nonexistent/s", "--", HELLO, code=3)
         self.assertIn("/nonexistent/s", err)

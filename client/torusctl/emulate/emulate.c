@@ -114,7 +114,7 @@ const struct tool_command ctl_command_emulate = {
     .arguments = "SHAPE [options] -- COMMAND ...",
     .what = "run COMMAND once per rank on an emulated torus of daemons",
     .options =
-        "  --ranks N            number of ranks (default: one per node)\n"
+        "  -n N, --ranks N      number of ranks (default: one per node)\n"
         "  --ranks-per-node R   maximum number of ranks per node\n"
         "  --transport ipc|tcp  connections between daemons (default ipc)\n"
         "  --fabric direct|routed   route of packets (default direct)\n"

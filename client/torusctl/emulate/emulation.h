@@ -40,6 +40,7 @@ struct emulation {
     struct janitor janitor;
     int signals;      /* signalfd */
     int interrupted;  /* number of signals to end */
+    uint64_t sent;    /* bit S: this process has sent signal S to the ranks */
     double kill_at_s; /* CLOCK_MONOTONIC: when ranks that a signal has not ended are killed; 0:
                          never */
     int code;         /* exit code */

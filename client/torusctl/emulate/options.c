@@ -78,7 +78,7 @@ static const char *parse_option(struct emulation *e, int argc, char **argv, int 
     if (!value)
         return tool_no_option(name);
     (*i)++;
-    if (strcmp(name, "--ranks") == 0)
+    if (strcmp(name, "-n") == 0 || strcmp(name, "--ranks") == 0)
         return number(value, &e->ranks);
     if (strcmp(name, "--ranks-per-node") == 0)
         return number(value, &e->ranks_per_node);
@@ -123,7 +123,7 @@ const char *options_parse(struct emulation *e, int argc, char **argv)
         if (argv[i][0] != '-' && !shape)
             shape = argv[i];
         else if (argv[i][0] != '-')
-            return "expected one shape, then -- and the command";
+            return tool_no_dashes(argv[i]);
         else if ((wrong = parse_option(e, argc, argv, &i)))
             return wrong;
     }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "forming.h"
@@ -113,7 +114,9 @@ static _Noreturn void run_command(const struct emulation *e, uint32_t i, pid_t p
     set_environment(e, i);
     execvp(e->command[0], e->command);
     int error = errno;
-    fprintf(stderr, "torusctl: cannot run %s: %s\n", e->command[0], strerror(error));
+    bool of_all = error == ENOENT || error == ENOTDIR || error == EACCES || error == ENOEXEC;
+    if (i == 0 || !of_all) /* the other ranks cannot run it either: say it once */
+        fprintf(stderr, "torusctl: cannot run %s: %s\n", e->command[0], strerror(error));
     _exit(error == ENOENT ? 127 : 126); /* as shells do */
 }
 
@@ -153,11 +156,23 @@ bool ranks_start(struct emulation *e)
     return true;
 }
 
-void ranks_end(struct emulation *e, pid_t pid, int code)
+/* say_killed reports that a signal has ended rank i, unless this process sent that signal. */
+static void say_killed(const struct emulation *e, uint32_t i, int status)
 {
+    int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    if (number == 0 || e->sent >> number & 1)
+        return;
+    fprintf(stderr, "[%u] torusctl: killed by signal %d (%s)%s\n", i, number, strsignal(number),
+            WCOREDUMP(status) ? ", core dumped" : "");
+}
+
+void ranks_end(struct emulation *e, pid_t pid, int status)
+{
+    int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     for (uint32_t i = 0; i < e->ranks; i++) {
         if (e->rank[i].pid != pid)
             continue;
+        say_killed(e, i, status);
         kill(-pid, SIGKILL); /* remaining children of the rank */
         e->rank[i].pid = 0;
         e->running--;
@@ -167,8 +182,9 @@ void ranks_end(struct emulation *e, pid_t pid, int code)
     }
 }
 
-void ranks_signal(const struct emulation *e, int number)
+void ranks_signal(struct emulation *e, int number)
 {
+    e->sent |= UINT64_C(1) << number;
     for (uint32_t i = 0; i < e->ranks; i++)
         if (e->rank[i].pid > 0)
             kill(-e->rank[i].pid, number);

@@ -34,6 +34,8 @@ static const char *parse(struct emulation *e, int argc, char **argv)
             e->prefixed = true;
             continue;
         }
+        if (name[0] != '-')
+            return tool_no_dashes(name);
         if (!value || strcmp(value, "--") == 0)
             return tool_no_option(name);
         i++;

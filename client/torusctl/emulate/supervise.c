@@ -24,16 +24,15 @@ static void reap(struct emulation *e)
     int status = 0;
     pid_t pid = 0;
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-        int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
         uint32_t node = daemons_mark_ended(e, pid);
         if (node != UINT32_MAX) {
             fprintf(stderr, "torusctl: the daemon of node %u ended (%s %d)\n", node,
                     WIFEXITED(status) ? "code" : "signal",
-                    WIFEXITED(status) ? code : WTERMSIG(status));
+                    WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
             daemons_show_log(e, node);
             e->daemon_lost = true;
         }
-        ranks_end(e, pid, code);
+        ranks_end(e, pid, status);
     }
 }
 
