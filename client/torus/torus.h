@@ -13,10 +13,12 @@
  * torus_persistent_start.
  *
  * A function returns 0 (TORUS_OK) or a negative error; torus_last_error returns the sentence of the
- * error. The library never aborts, exits or prints.
+ * error. The library never aborts, exits or prints. Every function accepts NULL for its context,
+ * group, plan or request: it returns TORUS_ERR_INVALID, or 0, NULL or a descriptor of -1.
  *
  * Contexts are independent. One thread at a time uses a context, unless it was opened with
- * torus_open_options.threads. Then any thread may call any function at any time, but torus_close
+ * torus_open_options.threads: calls of a second thread return TORUS_ERR_INVALID while one is
+ * inside. With that option any thread may call any function at any time, but torus_close
  * and torus_iclose, which come last. Calls on one group are still made in the same order on all
  * ranks, so threads that call collectives at once use groups of their own. One thread waits for a
  * request. torus_last_error returns the sentence of the calling thread. A callback runs in the
@@ -167,6 +169,8 @@ enum {
     TORUS_SCALE_FULL = 2   /* 1 / N */
 };
 
+/* Limits and special values: the dimensions of an array or machine; a rank that the service
+ * chooses; no colour, rank or index. */
 enum { TORUS_DIMENSIONS_MAX = 6, TORUS_RANK_ANY = -1, TORUS_UNDEFINED = -1 };
 /* The root of a broadcast between two groups, as given in the root's group: by the root itself, and
  * by the other ranks of its group. */
@@ -253,6 +257,8 @@ struct torus_fft_desc {
     uint32_t grid[TORUS_DIMENSIONS_MAX];
     int32_t method; /* TORUS_TRANSPOSE_* */
 };
+
+/* Methods of the redistributions within a transform. */
 enum {
     TORUS_TRANSPOSE_AUTO = 0,
     TORUS_TRANSPOSE_RANDOM = 1,   /* each node sends to the others in a random order of its own */
@@ -296,6 +302,8 @@ struct torus_box {
     uint64_t begin[TORUS_DIMENSIONS_MAX];
     uint64_t count[TORUS_DIMENSIONS_MAX];
 };
+
+/* Sides of a plan: the array before and after. */
 enum { TORUS_SIDE_INPUT = 0, TORUS_SIDE_OUTPUT = 1 };
 
 /* struct torus_grid: the ranks of a group as a Cartesian grid; the last coordinate varies fastest.
@@ -341,9 +349,9 @@ TORUS_API int torus_open(torus_context **context, const struct torus_open_option
 /* torus_close leaves all groups and frees the context with its requests, plans and memory. If a
  * callback calls it, it takes effect when the call that ran the callback ends. NULL is accepted. */
 TORUS_API void torus_close(torus_context *context);
-/* torus_iclose is the non-blocking form: it leaves all groups. When the request has completed,
- * torus_close only frees. TORUS_ERR_BUSY while operations are in flight: wait for them or cancel
- * them. */
+/* torus_iclose is the non-blocking form of torus_close: it leaves all groups. When the request has
+ * completed, torus_close only frees. TORUS_ERR_BUSY while operations are in flight: wait for them
+ * or cancel them. */
 TORUS_API int torus_iclose(torus_context *context, torus_request **request);
 /* torus_disconnect leaves all groups at once, as torus_close does, and ends the connection. It does
  * not wait. Requests in flight complete with TORUS_ERR_SHUTDOWN, also those that other threads wait
@@ -360,7 +368,9 @@ TORUS_API int torus_dispatch(torus_context *context);
 /* torus_strerror returns a short static text for an error. */
 TORUS_API const char *torus_strerror(int error);
 /* torus_last_error returns the sentence of the last error of this context: what failed, on which
- * ranks or node, and what to do. Never NULL; valid until the next call on the context. */
+ * ranks or node, and what to do. If the last error of the calling thread had no context, as after
+ * torus_barrier(NULL), it returns that sentence; so does torus_last_error(NULL). Never NULL; valid
+ * until the next call on the context. */
 TORUS_API const char *torus_last_error(const torus_context *context);
 /* torus_set_idle makes a function that waits call `idle` again and again, at least every 100 us
  * while nothing arrives; NULL: no more. It returns TORUS_ERR_INVALID unless the context was opened
@@ -410,7 +420,7 @@ TORUS_API int torus_free(torus_context *context, void *memory);
  * nodes have different settings or methods. */
 TORUS_API int torus_join(torus_context *context, const struct torus_join_options *options,
                          torus_group **world);
-/* torus_ijoin is the non-blocking form; *world is set when the request completes. */
+/* torus_ijoin is the non-blocking form of torus_join; *world is set when the request completes. */
 TORUS_API int torus_ijoin(torus_context *context, const struct torus_join_options *options,
                           torus_group **world, torus_request **request);
 /* torus_leave gives up this process's rank in a group and frees the group. Leaving the world group
@@ -987,7 +997,7 @@ TORUS_API int torus_neighbour_allgatherv_init(torus_group *group, const struct t
 /* The torus_graph functions are the same exchanges along the edges of a graph. Block i of the
  * source goes to graph->destination[i]; block j of the destination comes from graph->source[j].
  *
- * torus_graph_alltoall: the blocks have `count` elements. */
+ * torus_graph_alltoall exchanges blocks of `count` elements along the edges of a graph. */
 TORUS_API int torus_graph_alltoall(torus_group *group, const struct torus_graph *graph,
                                    const void *source, void *destination, size_t count, int type);
 TORUS_API int torus_igraph_alltoall(torus_group *group, const struct torus_graph *graph,
@@ -997,9 +1007,9 @@ TORUS_API int torus_graph_alltoall_init(torus_group *group, const struct torus_g
                                         const void *source, void *destination, size_t count,
                                         int type, torus_persistent **persistent);
 
-/* torus_graph_alltoallv: the blocks have the counts and places of the lists; the source's lists
- * have graph->destinations entries, those of the destination graph->sources. Places NULL: the
- * blocks are contiguous. */
+/* torus_graph_alltoallv exchanges blocks along the edges, with counts and places for each; the
+ * source's lists have graph->destinations entries, those of the destination graph->sources. Places
+ * NULL: the blocks are contiguous. */
 TORUS_API int torus_graph_alltoallv(torus_group *group, const struct torus_graph *graph,
                                     const void *source, const size_t *source_counts,
                                     const ptrdiff_t *source_places, void *destination,
@@ -1018,7 +1028,8 @@ TORUS_API int torus_graph_alltoallv_init(torus_group *group, const struct torus_
                                          const ptrdiff_t *destination_places, int type,
                                          torus_persistent **persistent);
 
-/* torus_graph_alltoallw: also a type for each block; places in bytes, which may be negative. */
+/* torus_graph_alltoallw does the same as torus_graph_alltoallv with a type for each block, and with
+ * places in bytes, which may be negative. */
 TORUS_API int torus_graph_alltoallw(torus_group *group, const struct torus_graph *graph,
                                     const void *source, const size_t *source_counts,
                                     const ptrdiff_t *source_places, const int *source_types,
@@ -1039,7 +1050,7 @@ TORUS_API int torus_graph_alltoallw_init(torus_group *group, const struct torus_
                                          const int *destination_types,
                                          torus_persistent **persistent);
 
-/* torus_graph_allgather: the whole source, of `count` elements, goes along each edge. */
+/* torus_graph_allgather sends the whole source, of `count` elements, along each edge. */
 TORUS_API int torus_graph_allgather(torus_group *group, const struct torus_graph *graph,
                                     const void *source, void *destination, size_t count, int type);
 TORUS_API int torus_igraph_allgather(torus_group *group, const struct torus_graph *graph,
@@ -1049,7 +1060,8 @@ TORUS_API int torus_graph_allgather_init(torus_group *group, const struct torus_
                                          const void *source, void *destination, size_t count,
                                          int type, torus_persistent **persistent);
 
-/* torus_graph_allgatherv: the same, with counts and places of the destination's blocks. */
+/* torus_graph_allgatherv does the same as torus_graph_allgather with counts and places of the
+ * destination's blocks. */
 TORUS_API int torus_graph_allgatherv(torus_group *group, const struct torus_graph *graph,
                                      const void *source, size_t count, void *destination,
                                      const size_t *counts, const ptrdiff_t *places, int type);
@@ -1082,9 +1094,10 @@ TORUS_API int torus_fft2(torus_group *group, const void *source, void *destinati
                          const uint64_t shape[2], int type, int sign, int scale);
 TORUS_API int torus_fft3(torus_group *group, const void *source, void *destination,
                          const uint64_t shape[3], int type, int sign, int scale);
-/* torus_ifft2 and torus_ifft3 are the non-blocking forms. The i does not mean inverse: an inverse
- * transform has sign TORUS_BACKWARD. Each creates a group of its own, as torus_dup does, and counts
- * as a call of torus_dup. They proceed in torus_dispatch, torus_test and torus_wait of each rank.
+/* torus_ifft2 and torus_ifft3 are the non-blocking forms of torus_fft2 and torus_fft3. The i does
+ * not mean inverse: an inverse transform has sign TORUS_BACKWARD. Each creates a group of its own,
+ * as torus_dup does, and counts as a call of torus_dup. They proceed in torus_dispatch, torus_test
+ * and torus_wait of each rank.
  */
 TORUS_API int torus_ifft2(torus_group *group, const void *source, void *destination,
                           const uint64_t shape[2], int type, int sign, int scale,

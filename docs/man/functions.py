@@ -5,7 +5,7 @@
 usage: functions.py HEADER VERSION FOLDER
 
 A comment and the declarations that follow it make one page, which has the name of the first function; the other
-functions get a page that refers to it. The page has the comment, the text of the section of the header, and the
+functions get a page that refers to it. torus_constants(3) has the enumerations. The page of a function has the comment, the text of the section of the header, and the
 structures and types of functions that the declarations use.
 """
 import os
@@ -16,6 +16,9 @@ import sys
 TOKENS = re.compile(r"/\*.*?\*/|TORUS_API [^;]*;|typedef [^;{]*;|(?:struct|enum)\b[^;{]*\{.*?\};|^#[^\n]*\n", re.S | re.M)
 SECTION = re.compile(r"---- (.*?) ----")
 COMMON = ("torus_open", "torus_last_error")
+CONSTANTS = ("torus_constants", "torus_types", "torus_operators", "torus_errors")  # names of one page
+# arguments that have their values in that page
+HAS_CONSTANTS = re.compile(r"int (?:type|op|mode|sign|scale|side)\b|int \*\w*types\b|struct torus_(?:fft|redist)_desc")
 
 
 class Page:
@@ -33,8 +36,9 @@ def uncomment(comment):
 
 
 def read(header):
-    """Returns the pages, and the text of each structure and type of function by its name."""
-    pages, types, section, introduction, comment, page = [], {}, "", "", "", None
+    """Returns the pages, the text of each structure and type of function by its name, and the enumerations, each with
+    its comment."""
+    pages, types, enums, section, introduction, comment, page = [], {}, [], "", "", "", None
     for token in TOKENS.findall(header):
         if token.startswith("/*"):
             comment, page = token, None
@@ -52,10 +56,13 @@ def read(header):
         elif token.startswith("struct"):
             types[re.match(r"struct \w+", token).group()] = f"{comment}\n{token}".strip()
             comment = ""
+        elif token.startswith("enum"):
+            enums.append((uncomment(comment) if comment else "", token))
+            comment = ""
         elif token.startswith("typedef") and "(" in token:
             types[re.search(r"(\w+)\(", token).group(1)] = f"{comment}\n{token}".strip()
             comment = ""
-    return pages, types
+    return pages, types, enums
 
 
 def plain(text):
@@ -83,12 +90,20 @@ def words(paragraph, known):
                   lambda m: f"\\fB{m.group(1)}\\fP" + ("(3)" if m.group(1) in known else ""), text)
 
 
+def outside(text):
+    """Returns the text with the insides of parentheses and brackets blanked, at the same places."""
+    return re.sub(r"\([^()]*\)|\[[^\[\]]*\]", lambda m: "_" * len(m.group()), text)
+
+
 def summary(page):
-    """Returns what the first sentence says that the first function does."""
-    first = " ".join(page.text.split())
-    match = re.search(rf"\b{page.names[0]} (.*?)(?:[.;:](?: |$)|$)", first)
-    text = match.group(1).replace("`", "") if match else f"{page.section} of torusd"
-    return text if len(text) < 100 else text[:100].rsplit(" ", 1)[0] + " ..."
+    """Returns what the first sentence about the first function says, without the names of the page's functions."""
+    text = " ".join(page.text.split()).replace("`", "")
+    text = text[max(0, text.find(page.names[0])):].replace(" ... ", " .. ")
+    end = re.search(r"\.(?= |$)(?!\. )(?<!\.\.)", outside(text))
+    text = text[:end.start()] if end else text
+    names = "|".join(page.names)
+    text = re.sub(rf"^(?:{names})(?:(?:, | and )(?:{names}))*:? ", "", text)
+    return re.sub(r"^(?:is|are) ", "", text).replace(" .. ", " ... ")
 
 
 def used(page, types):
@@ -109,32 +124,54 @@ def write(page, pages, types, version):
              "\\fB#include <torus/torus.h>\\fP", ""]
     parts += [plain(d) + "\n" for d in page.declarations]
     parts += [plain("cc ... $(pkg-config --cflags --libs torus)"), ".fi", ".SH DESCRIPTION", running(page.text, known)]
+    if HAS_CONSTANTS.search(" ".join(page.declarations)):
+        parts += [".PP", "\\fBtorus_constants\\fP(3) lists the element types, the operators and the other constants."]
     for name in used(page, types):
         parts += [".PP", ".nf", plain(types[name]), ".fi"]
     if any(re.match(r"int torus_", d) for d in page.declarations):
         parts += [".SH RETURN VALUE", running(
             "Unless the text above says otherwise, the functions that return int return TORUS_OK, which is 0, or a "
-            "negative error. torus_last_error returns its sentence.", known)]
+            "negative error. torus_last_error returns its sentence, and torus_constants lists the errors.",
+            known | {CONSTANTS[0]})]
     if page.introduction:
         parts += [".SH NOTES", running(page.introduction, known)]
     mentioned = [n for n in re.findall(r"\btorus_\w+", page.text) if n in known]
     others = sorted((set(mentioned) | set(COMMON)) - set(page.names))
-    parts += [".SH SEE ALSO", ",\n".join(f"\\fB{name}\\fP(3)" for name in ["libtorus", *others])]
+    parts += [".SH SEE ALSO", ",\n".join(f"\\fB{name}\\fP(3)" for name in ["libtorus", CONSTANTS[0], *others])]
+    return "\n".join(parts) + "\n"
+
+
+def write_constants(pages, enums, version):
+    """Returns the roff source of the page of all enumerations."""
+    known = {name for p in pages for name in p.names}
+    parts = [f'.TH {CONSTANTS[0]} 3 "" "torusd {version}" "Library Functions"', ".SH NAME",
+             f"{', '.join(CONSTANTS)} \\- element types, operators, errors and other constants of torusd",
+             ".SH SYNOPSIS", "\\fB#include <torus/torus.h>\\fP", ".SH DESCRIPTION"]
+    for comment, text in enums:
+        title, _, rest = " ".join(comment.split()).partition(". ")
+        if comment:
+            parts += [f".SS {plain(title.rstrip('.'))}"] + ([running(rest, known)] if rest else [])
+        parts += [".PP", ".nf", plain(text), ".fi"]
+    others = ["libtorus", *COMMON, "torus_reduce", "torus_op_create", "torus_plan_fft", "torus_plan_redist"]
+    parts += [".SH SEE ALSO", ",\n".join(f"\\fB{name}\\fP(3)" for name in others)]
     return "\n".join(parts) + "\n"
 
 
 def main():
     header, version, folder = sys.argv[1:]
     with open(header, encoding="utf-8") as f:
-        pages, types = read(f.read())
+        pages, types, enums = read(f.read())
     os.makedirs(folder, exist_ok=True)
     for old in os.listdir(folder):
         os.unlink(os.path.join(folder, old))
+    made = {name: f".so man3/{CONSTANTS[0]}.3\n" for name in CONSTANTS}
+    made[CONSTANTS[0]] = write_constants(pages, enums, version)
     for page in pages:
-        for name in page.names:
-            with open(os.path.join(folder, name + ".3"), "w", encoding="utf-8") as f:
-                f.write(write(page, pages, types, version) if name == page.names[0] else
-                        f".so man3/{page.names[0]}.3\n")
+        made |= {name: f".so man3/{page.names[0]}.3\n" for name in page.names}
+        made[page.names[0]] = write(page, pages, types, version)
+    for name, text in made.items():
+        with open(os.path.join(folder, name + ".3"), "w", encoding="utf-8") as f:
+            f.write(text)
 
 
 main()

@@ -98,6 +98,25 @@ class Man(unittest.TestCase):
             self.assertRegex(rest, rf"\b{name}\(")
             self.assertRegex(rest, r"\.SH DESCRIPTION\n.+")
 
+    def test_names_of_functions_are_followed_by_a_whole_sentence(self):
+        for file in os.listdir(os.path.join(MAN, "functions")):
+            with open(os.path.join(MAN, "functions", file), encoding="utf-8") as f:
+                text = f.read()
+            if names := re.search(r"\.SH NAME\n(.*)\n\.SH", text):
+                what = names.group(1).partition(" \\- ")[2]
+                self.assertEqual(what.count("("), what.count(")"), f"{file}: {what}")
+                self.assertNotRegex(what, r"\.\.$|^and |^[^ ]+ of torusd$", file)
+
+    def test_constants_have_a_page(self):
+        with open(os.path.join(SOURCE, "client", "torus", "torus.h"), encoding="utf-8") as f:
+            wanted = set(re.findall(r"^(?:    |enum \{ .*?)(TORUS_[A-Z0-9_]+) = ", f.read(), re.M))
+        self.assertLess({"TORUS_ERR_PERMISSION", "TORUS_INT32", "TORUS_MINLOC", "TORUS_SCALE_FULL"}, wanted)
+        with open(os.path.join(MAN, "functions", "torus_constants.3"), encoding="utf-8") as f:
+            self.lacks_nothing(f.read(), wanted, "torus_constants(3)")
+        for name in ("torus_allreduce", "torus_scan", "torus_plan_redist"):
+            with open(os.path.join(MAN, "functions", name + ".3"), encoding="utf-8") as f:
+                self.assertIn("torus_constants", f.read())
+
     def test_libtorus_names_each_function(self):
         """A form that begins with torus_i or ends in _init is described with the blocking one."""
         text = page("libtorus.3")
