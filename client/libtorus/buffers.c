@@ -64,7 +64,8 @@ static const char *make_derived(struct tl_work *w, size_t *per)
     if (s->words > 0)
         w->call.digest = tl_signature_digest(s);
     return reduces && s->basic == TD_TYPE_NONE && !tl_op_find(what->group->context, what->op)
-               ? "predefined operators need a type with a single basic type"
+               ? tl_op_explain(what->op, what->type,
+                               "predefined operators need a type with a single basic type")
                : NULL;
 }
 
@@ -85,6 +86,12 @@ static const char *make_folded(struct tl_work *w)
     w->call.op = w->call.mode = 0;
     w->call.digest = tl_op_digest(w->op, what->kind, types);
     return NULL;
+}
+
+/* explain returns a better sentence, where it is known, for a call that td_call_check refuses. */
+static const char *explain(const struct tl_collective *what, const char *wrong)
+{
+    return td_call_reduces(what->kind) ? tl_op_explain(what->op, what->type, wrong) : wrong;
 }
 
 static const char *make_call(struct tl_work *w)
@@ -110,9 +117,10 @@ static const char *make_call(struct tl_work *w)
         wrong = TL_OVERFLOWS;
     if (wrong)
         return wrong;
-    if (w->op && what->kind == TD_KIND_REDUCE && what->root >= g->size)
-        return "the root is not a rank of the group";
-    return td_call_check(&w->call, g->size);
+    if (what->root >= g->size) /* 0 for calls without a root */
+        return tl_sentence("root %u is not a rank: they are 0 to %u", what->root, g->size - 1);
+    wrong = td_call_check(&w->call, g->size);
+    return wrong && !w->op ? explain(what, wrong) : wrong;
 }
 
 /* ---- equal counts on all ranks ---- */
@@ -239,7 +247,7 @@ static const char *check_overlap(const struct tl_work *w)
                                 .bytes = writes ? w->fold.block : 0,
                                 .end = (ptrdiff_t)w->fold.block};
     }
-    return tl_overlap_check(&w->buffer[0], &to);
+    return tl_overlap_check(what->group->context, &w->buffer[0], &to);
 }
 
 /* pack_interleaved packs the source if its elements lie between those of the destination: the
@@ -339,7 +347,9 @@ const char *tl_buffers_make(struct tl_work *w)
     if (!wrong && what->source == TORUS_IN_PLACE && scatters)
         wrong = "the root may pass TORUS_IN_PLACE as the destination, not as the source";
     if (!wrong && what->destination == TORUS_IN_PLACE && !scatters)
-        wrong = "pass TORUS_IN_PLACE as the source, not as the destination";
+        wrong = what->kind == TD_KIND_BROADCAST
+                    ? "there is one buffer, so TORUS_IN_PLACE has no meaning"
+                    : "pass TORUS_IN_PLACE as the source, not as the destination";
     if (wrong)
         return wrong;
     equal_is_in_place(w);

@@ -84,7 +84,7 @@ SAME(TORUS_DIMENSIONS_MAX, TD_DIMENSIONS_MAX);
 
 char *tl_error_text(const torus_context *c)
 {
-    return c->lock ? tl_lock_text() : (char *)(uintptr_t)c->error;
+    return c && !c->use.lock ? (char *)(uintptr_t)c->error : tl_lock_text();
 }
 
 /* Sentences of this process that has no memory begin so; those of the daemon are its own. */
@@ -102,10 +102,50 @@ int tl_fail(torus_context *c, int error, const char *format, ...)
         snprintf(text, TD_TEXT_MAX, "%s", td_limit_no_memory(sentence + sizeof own_memory - 1));
     else
         td_text_show(sentence, text, TD_TEXT_MAX);
-    if (c->log)
+    *tl_lock_bare() = !c;
+    if (c && c->log)
         c->log(error, text, c->log_user);
     errno = saved;
     return error;
+}
+
+const char *tl_sentence(const char *format, ...)
+{
+    static _Thread_local char sentence[TD_TEXT_MAX];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    return sentence;
+}
+
+int tl_no_group(const char *function)
+{
+    return tl_fail(NULL, TORUS_ERR_INVALID,
+                   "%s: the group is NULL (torus_split gives NULL for TORUS_UNDEFINED)", function);
+}
+
+int tl_null(torus_context *c, const char *function, const char *what)
+{
+    return tl_fail(c, TORUS_ERR_INVALID, "%s: %s is NULL", function, what);
+}
+
+int tl_wrong_size(torus_context *c, const char *name, size_t given, size_t size)
+{
+    return given ? tl_fail(c, TORUS_ERR_INVALID,
+                           "%s.size is %zu, not %zu: set it to sizeof the structure", name, given,
+                           size)
+                 : tl_fail(c, TORUS_ERR_INVALID, "%s.size is 0: set it to sizeof the structure",
+                           name);
+}
+
+int tl_intruder(const torus_context *c)
+{
+    if (!tl_is_own(c)) /* a thread of the parent was inside at the fork */
+        return tl_ready((torus_context *)(uintptr_t)c);
+    /* the context's room for a sentence belongs to the other thread now */
+    return tl_fail(NULL, TORUS_ERR_INVALID,
+                   "two threads use this context at once: set torus_open_options.threads");
 }
 
 enum { PAGE = 4096 };
@@ -216,8 +256,8 @@ void tl_event_set(torus_context *c)
 {
     if (c->watched)
         make_readable(c);
-    if (c->lock)
-        tl_lock_wake(c->lock);
+    if (c->use.lock)
+        tl_lock_wake(c->use.lock);
 }
 
 void tl_event_clear(torus_context *c)
@@ -237,15 +277,18 @@ int torus_version(void)
 
 const char *torus_last_error(const torus_context *c)
 {
-    return c ? tl_error_text(c) : "no memory for a context";
+    if (c && !*tl_lock_bare())
+        return tl_error_text(c);
+    return tl_lock_text()[0] ? tl_lock_text()
+                             : "no call without a context has failed in this thread";
 }
 
 int torus_set_idle(torus_context *c, torus_idle_function *idle, void *user)
 {
     TL_GUARD(c);
     if (!c)
-        return TORUS_ERR_INVALID;
-    if (!c->lock)
+        return tl_null(NULL, "torus_set_idle", "context");
+    if (!c->use.lock)
         return tl_fail(c, TORUS_ERR_INVALID,
                        "torus_set_idle needs a context that was opened with threads");
     c->idle = idle;
@@ -255,8 +298,10 @@ int torus_set_idle(torus_context *c, torus_idle_function *idle, void *user)
 
 void torus_set_log(torus_context *c, torus_log_function *log, void *user)
 {
-    TL_GUARD(c);
+    TL_GUARD_ELSE(c, );
     char strays[TD_STRAYS_MAX], text[TD_STRAY_TEXT_MAX];
+    if (!c)
+        return;
     c->log = log;
     c->log_user = user;
     const char *at = log ? td_variables_strays(environ, strays) : NULL;
@@ -266,9 +311,12 @@ void torus_set_log(torus_context *c, torus_log_function *log, void *user)
 
 int torus_statistics(const torus_context *c, struct torus_statistics *s)
 {
-    if (s->size != sizeof *s)
-        return TORUS_ERR_INVALID;
     TL_GUARD(c);
+    torus_context *told = (torus_context *)(uintptr_t)c; /* of a wrong argument */
+    if (!c || !s)
+        return tl_null(told, "torus_statistics", c ? "statistics" : "context");
+    if (s->size != sizeof *s)
+        return tl_wrong_size(told, "torus_statistics", s->size, sizeof *s);
     s->operations = c->operations;
     s->staged_bytes = c->staged_bytes;
     s->region_bytes = c->region_bytes;
@@ -278,6 +326,8 @@ int torus_statistics(const torus_context *c, struct torus_statistics *s)
 int torus_shape(const torus_context *c, uint32_t size[TORUS_DIMENSIONS_MAX],
                 int wrap[TORUS_DIMENSIONS_MAX])
 {
+    if (!c)
+        return tl_null(NULL, "torus_shape", "context");
     for (uint32_t d = 0; d < c->topology.dimensions; d++) {
         if (size)
             size[d] = c->topology.size[d];
@@ -289,23 +339,26 @@ int torus_shape(const torus_context *c, uint32_t size[TORUS_DIMENSIONS_MAX],
 
 int torus_coords(const torus_context *c, uint32_t coordinates[TORUS_DIMENSIONS_MAX])
 {
-    td_topology_coordinates(&c->topology, c->node, coordinates);
+    if (!c)
+        return tl_null(NULL, "torus_coords", "context");
+    if (coordinates)
+        td_topology_coordinates(&c->topology, c->node, coordinates);
     return (int)c->topology.dimensions;
 }
 
 uint32_t torus_node(const torus_context *c)
 {
-    return c->node;
+    return c ? c->node : 0;
 }
 
 int torus_authenticated(const torus_context *c)
 {
-    return c->peers_known;
+    return c && c->peers_known;
 }
 
 uint64_t torus_incarnation(const torus_context *c)
 {
-    return c->incarnation;
+    return c ? c->incarnation : 0;
 }
 
 const char *torus_strerror(int error)

@@ -36,11 +36,11 @@
 
 #include "deadline.h"
 #include "base/awake.h"
+#include "lock.h"
 #include "segment/letter.h"
 #include "torus/torus.h"
 #include "wire/wire.h"
 
-struct tl_lock;
 struct tl_op;
 struct tl_region;
 struct tl_type;
@@ -74,7 +74,7 @@ struct torus_context {
     const volatile uint8_t *own_page;
     bool lost;               /* the connection has ended */
     int lost_by;             /* the error that ended it */
-    struct tl_lock *lock;    /* NULL: one thread at a time uses the context */
+    struct tl_use use;       /* by threads (lock.h) */
     char error[TD_TEXT_MAX]; /* with a lock: each thread has its own (lock.h) */
     torus_log_function *log;
     void *log_user;
@@ -132,9 +132,25 @@ struct torus_context {
 };
 
 /* tl_fail records the sentence of an error as plain text (base/text.h), passes it to the log
- * function, and returns `error`. It keeps errno. */
+ * function, and returns `error`. It keeps errno. `c` may be NULL: then the sentence is the calling
+ * thread's. */
 int tl_fail(torus_context *c, int error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* tl_sentence formats a part of a sentence for tl_fail; valid until the calling thread's next one.
+ */
+const char *tl_sentence(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* tl_no_group, tl_null and tl_intruder record the sentence of a refused call and return
+ * TORUS_ERR_INVALID: `function` has no group; its argument `what` is NULL; another thread is inside
+ * a context that has no lock. In a forked child tl_intruder returns TORUS_ERR_FORKED. */
+int tl_no_group(const char *function);
+int tl_null(torus_context *c, const char *function, const char *what);
+int tl_intruder(const torus_context *c);
+
+/* tl_wrong_size records that the size of a structure is not `size`; it returns TORUS_ERR_INVALID.
+ */
+int tl_wrong_size(torus_context *c, const char *name, size_t given, size_t size);
 
 /* tl_error_text returns the sentence of the last error, TD_TEXT_MAX bytes: of the context, or of
  * the calling thread. */

@@ -70,24 +70,28 @@ void tl_group_detach(struct tl_attachment *a)
 
 uint32_t torus_rank(const torus_group *g)
 {
-    return g->rank;
+    return g ? g->rank : 0;
 }
 
 uint32_t torus_size(const torus_group *g)
 {
-    return g->size;
+    return g ? g->size : 0;
 }
 
 int torus_set_timeout(torus_group *g, int64_t timeout_ns)
 {
-    TL_GUARD(g->context);
+    TL_GUARD(g ? g->context : NULL);
+    if (!g)
+        return tl_no_group("torus_set_timeout");
     g->timeout_ns = timeout_ns < 0 ? -1 : timeout_ns;
     return TORUS_OK;
 }
 
 int torus_set_reproducible(torus_group *g, int mode)
 {
-    TL_GUARD(g->context);
+    TL_GUARD(g ? g->context : NULL);
+    if (!g)
+        return tl_no_group("torus_set_reproducible");
     if (mode < TORUS_REPRODUCIBLE_OFF || mode > TORUS_REPRODUCIBLE_ANY_PLACEMENT)
         return tl_fail(
             g->context, TORUS_ERR_INVALID,

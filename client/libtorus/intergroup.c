@@ -172,7 +172,8 @@ int torus_intergroup_create(torus_group *local, uint32_t leader, torus_group *br
 {
     TL_GUARD(local ? local->context : NULL);
     if (!local || !made)
-        return TORUS_ERR_INVALID;
+        return local ? tl_null(local->context, "torus_intergroup_create", "made")
+                     : tl_no_group("torus_intergroup_create");
     torus_context *c = local->context;
     *made = NULL;
     if (leader >= local->size)
@@ -202,7 +203,8 @@ int torus_intergroup_of(torus_group *all, uint32_t first, torus_intergroup **mad
 {
     TL_GUARD(all ? all->context : NULL);
     if (!all || !made)
-        return TORUS_ERR_INVALID;
+        return all ? tl_null(all->context, "torus_intergroup_of", "made")
+                   : tl_no_group("torus_intergroup_of");
     *made = NULL;
     if (!all->member || all->freed)
         return tl_fail(all->context, TORUS_ERR_INVALID,
@@ -235,17 +237,17 @@ int torus_intergroup_free(torus_intergroup *g)
 
 uint32_t torus_intergroup_rank(const torus_intergroup *g)
 {
-    return g->all->rank - (g->side ? g->size[0] : 0);
+    return g ? g->all->rank - (g->side ? g->size[0] : 0) : 0;
 }
 
 uint32_t torus_intergroup_size(const torus_intergroup *g)
 {
-    return g->size[g->side];
+    return g ? g->size[g->side] : 0;
 }
 
 uint32_t torus_intergroup_remote_size(const torus_intergroup *g)
 {
-    return g->size[1 - g->side];
+    return g ? g->size[1 - g->side] : 0;
 }
 
 /* order lists the ranks of `all` in the order of the merged group, from what each gave as `high`.
@@ -267,7 +269,8 @@ int torus_intergroup_merge(torus_intergroup *g, int high, torus_group **made)
 {
     TL_GUARD(g ? g->all->context : NULL);
     if (!g || !made)
-        return TORUS_ERR_INVALID;
+        return tl_null(g ? g->all->context : NULL, "torus_intergroup_merge",
+                       g ? "made" : "intergroup");
     *made = NULL;
     torus_context *c = g->all->context;
     const int32_t own = high != 0;
@@ -354,7 +357,8 @@ static int no_memory(const torus_intergroup *g)
 
 int torus_intergroup_ibarrier(torus_intergroup *g, torus_request **request)
 {
-    return g ? torus_ibarrier(g->all, request) : TORUS_ERR_INVALID;
+    return g ? torus_ibarrier(g->all, request)
+             : tl_null(NULL, "torus_intergroup_barrier", "intergroup");
 }
 
 int torus_intergroup_ibroadcast(torus_intergroup *g, void *buffer, size_t count, int type,
@@ -362,7 +366,7 @@ int torus_intergroup_ibroadcast(torus_intergroup *g, void *buffer, size_t count,
 {
     TL_GUARD(g ? g->all->context : NULL);
     if (!g)
-        return TORUS_ERR_INVALID;
+        return tl_null(NULL, "torus_intergroup_broadcast", "intergroup");
     struct exchange x;
     uint32_t remote = g->size[1 - g->side], first = first_remote(g);
     if (root != TORUS_ROOT && root != TORUS_NO_ROOT && (root < 0 || (uint32_t)root >= remote))
@@ -406,7 +410,7 @@ int torus_intergroup_iallgather(torus_intergroup *g, const void *source, size_t 
     TL_GUARD(g ? g->all->context : NULL);
     return g ? allgather(g, source, source_count, destination, destination_count, false, type,
                          request)
-             : TORUS_ERR_INVALID;
+             : tl_null(NULL, "torus_intergroup_allgather", "intergroup");
 }
 
 int torus_intergroup_ialltoall(torus_intergroup *g, const void *source, size_t source_count,
@@ -416,7 +420,7 @@ int torus_intergroup_ialltoall(torus_intergroup *g, const void *source, size_t s
     TL_GUARD(g ? g->all->context : NULL);
     return g ? allgather(g, source, source_count, destination, destination_count, true, type,
                          request)
-             : TORUS_ERR_INVALID;
+             : tl_null(NULL, "torus_intergroup_alltoall", "intergroup");
 }
 
 /* struct reduction: the blocks of the other side, which this rank folds. */
@@ -484,9 +488,11 @@ static void dispose(torus_request *r, bool concluded)
 /* pin_result keeps the memory that the fold writes. */
 static int pin_result(struct reduction *f)
 {
+    static const struct tl_role role = {"allreduce of an inter-group", "destination"};
     struct td_place place;
     struct tl_block *block = NULL;
-    int error = f->bytes ? tl_memory_find(f->context, f->out, f->bytes, &place, &block) : TORUS_OK;
+    int error =
+        f->bytes ? tl_memory_find(f->context, &role, f->out, f->bytes, &place, &block) : TORUS_OK;
     if (error == TORUS_OK && block)
         tl_memory_pin(f->block_out = block);
     return error;
@@ -531,7 +537,7 @@ int torus_intergroup_iallreduce(torus_intergroup *g, const void *source, void *d
     TL_GUARD(g ? g->all->context : NULL);
     struct reduction *f = NULL;
     if (!g)
-        return TORUS_ERR_INVALID;
+        return tl_null(NULL, "torus_intergroup_allreduce", "intergroup");
     int error = new_reduction(g, destination, count, type, op, &f);
     if (error == TORUS_OK && source && source != TORUS_IN_PLACE)
         source = (const uint8_t *)source + f->first;
@@ -550,15 +556,9 @@ int torus_intergroup_iallreduce(torus_intergroup *g, const void *source, void *d
 
 /* ---- blocking forms ---- */
 
-/* wait_started waits for the request of a call that has started. */
-static int wait_started(const torus_intergroup *g, int started, torus_request **request)
-{
-    return g ? tl_request_wait(started, request) : TORUS_ERR_INVALID;
-}
-
 int torus_intergroup_barrier(torus_intergroup *g)
 {
-    return g ? torus_barrier(g->all) : TORUS_ERR_INVALID;
+    return g ? torus_barrier(g->all) : tl_null(NULL, "torus_intergroup_barrier", "intergroup");
 }
 
 int torus_intergroup_broadcast(torus_intergroup *g, void *buffer, size_t count, int type,
@@ -566,7 +566,7 @@ int torus_intergroup_broadcast(torus_intergroup *g, void *buffer, size_t count, 
 {
     TL_GUARD(g ? g->all->context : NULL);
     torus_request *r = NULL;
-    return wait_started(g, torus_intergroup_ibroadcast(g, buffer, count, type, root, &r), &r);
+    return tl_request_wait(torus_intergroup_ibroadcast(g, buffer, count, type, root, &r), &r);
 }
 
 int torus_intergroup_allgather(torus_intergroup *g, const void *source, size_t source_count,
@@ -574,10 +574,9 @@ int torus_intergroup_allgather(torus_intergroup *g, const void *source, size_t s
 {
     TL_GUARD(g ? g->all->context : NULL);
     torus_request *r = NULL;
-    return wait_started(g,
-                        torus_intergroup_iallgather(g, source, source_count, destination,
-                                                    destination_count, type, &r),
-                        &r);
+    return tl_request_wait(torus_intergroup_iallgather(g, source, source_count, destination,
+                                                       destination_count, type, &r),
+                           &r);
 }
 
 int torus_intergroup_alltoall(torus_intergroup *g, const void *source, size_t source_count,
@@ -585,10 +584,9 @@ int torus_intergroup_alltoall(torus_intergroup *g, const void *source, size_t so
 {
     TL_GUARD(g ? g->all->context : NULL);
     torus_request *r = NULL;
-    return wait_started(g,
-                        torus_intergroup_ialltoall(g, source, source_count, destination,
-                                                   destination_count, type, &r),
-                        &r);
+    return tl_request_wait(torus_intergroup_ialltoall(g, source, source_count, destination,
+                                                      destination_count, type, &r),
+                           &r);
 }
 
 int torus_intergroup_allreduce(torus_intergroup *g, const void *source, void *destination,
@@ -596,6 +594,6 @@ int torus_intergroup_allreduce(torus_intergroup *g, const void *source, void *de
 {
     TL_GUARD(g ? g->all->context : NULL);
     torus_request *r = NULL;
-    return wait_started(g, torus_intergroup_iallreduce(g, source, destination, count, type, op, &r),
-                        &r);
+    return tl_request_wait(torus_intergroup_iallreduce(g, source, destination, count, type, op, &r),
+                           &r);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/variables.h"
 #include "group.h"
 #include "request.h"
 #include "socket.h"
@@ -29,7 +30,8 @@ static const struct launcher {
     {"RANK", "WORLD_SIZE", NULL, NULL, false},
 };
 
-static int read_number(torus_context *c, const char *name, int64_t least, int64_t *value)
+static int read_number(torus_context *c, const char *name, int64_t least, int64_t most,
+                       int64_t *value)
 {
     const char *text = secure_getenv(name);
     char *end = NULL;
@@ -37,9 +39,9 @@ static int read_number(torus_context *c, const char *name, int64_t least, int64_
         text = "";
     errno = 0;
     long long number = strtoll(text, &end, 10);
-    if (!text[0] || *end || errno || number < least || number > TD_JOB_RANKS_MAX)
-        return tl_fail(c, TORUS_ERR_INVALID, "%s=%s: expected a number from %lld to %d", name, text,
-                       (long long)least, TD_JOB_RANKS_MAX);
+    if (!text[0] || *end || errno || number < least || number > most)
+        return tl_fail(c, TORUS_ERR_INVALID, "%s=%s: expected a number from %lld to %lld", name,
+                       text, (long long)least, (long long)most);
     *value = number;
     return TORUS_OK;
 }
@@ -50,12 +52,16 @@ static int check_no_size(torus_context *c)
 {
     const char *name = secure_getenv("TORUS_RANK") ? "TORUS_RANK" : "TORUS_JOB";
     const char *value = secure_getenv(name);
-    return value ? tl_fail(
-                       c, TORUS_ERR_INVALID,
-                       "%s=%s is set, but TORUS_SIZE is not: set TORUS_SIZE to the number of ranks "
-                       "of the job, which is 1 if this process is alone",
-                       name, value)
-                 : TORUS_OK;
+    char strays[TD_STRAYS_MAX], misspelt[TD_STRAYS_MAX];
+    if (!value)
+        return TORUS_OK;
+    const char *meant =
+        td_variables_misspelt(td_variables_strays(environ, strays), "TORUS_SIZE", misspelt);
+    return tl_fail(c, TORUS_ERR_INVALID,
+                   "%s=%s is set, but TORUS_SIZE is not%s%s%s: set TORUS_SIZE to the number of "
+                   "ranks of the job, which is 1 if this process is alone",
+                   name, value, meant ? " (" : "", meant ? meant : "",
+                   meant ? " is set: did you mean TORUS_SIZE?)" : "");
 }
 
 /* from_environment fills in the name, rank and size that the options do not set. */
@@ -74,11 +80,11 @@ static int from_environment(torus_context *c, const struct torus_join_options *o
     *rank = o && o->rank_set ? o->rank : TORUS_RANK_ANY;
     int error = TORUS_OK;
     if (l && !(o && o->ranks))
-        error = read_number(c, l->size, 1, size);
+        error = read_number(c, l->size, 1, TD_JOB_RANKS_MAX, size);
     else if (!l && !(o && o->ranks))
         error = check_no_size(c);
     if (error == TORUS_OK && l && !(o && o->rank_set) && secure_getenv(l->rank))
-        error = read_number(c, l->rank, 0, rank);
+        error = read_number(c, l->rank, 0, TD_JOB_RANKS_MAX - 1, rank);
     if (o && o->name)
         snprintf(name, name_bytes, "%s", o->name);
     else if (secure_getenv("TORUS_JOB"))
@@ -95,6 +101,16 @@ static int from_environment(torus_context *c, const struct torus_join_options *o
                                             "torus_join_options.name")
                                   : error;
     return error;
+}
+
+/* check_name refuses an empty name, and says where it comes from. */
+static int check_name(torus_context *c, const struct torus_join_options *o, const char *name)
+{
+    const char *from = o && o->name                 ? "torus_join_options.name"
+                       : secure_getenv("TORUS_JOB") ? "TORUS_JOB"
+                                                    : "the launcher's variable with the job's name";
+    return name[0] ? TORUS_OK
+                   : tl_fail(c, TORUS_ERR_INVALID, "%s is empty: a job needs a name", from);
 }
 
 /* A daemon answers a join at most 2 s after its time limit. */
@@ -119,17 +135,17 @@ int torus_ijoin(torus_context *c, const struct torus_join_options *o, torus_grou
     int64_t rank = 0, size = 0;
     int saved = errno;
     if (!c || !world)
-        return TORUS_ERR_INVALID;
+        return tl_null(c, "torus_join", c ? "world" : "context");
     if (!request)
         return tl_fail(c, TORUS_ERR_INVALID, "request is NULL");
     int error = tl_ready(c);
     if (error != TORUS_OK)
         return error;
     if (o && o->size != sizeof *o)
-        return tl_fail(c, TORUS_ERR_INVALID,
-                       "torus_join_options.size is %zu, not %zu: set it to sizeof the structure",
-                       o->size, sizeof *o);
+        return tl_wrong_size(c, "torus_join_options", o->size, sizeof *o);
     error = from_environment(c, o, name, sizeof name, &rank, &size);
+    if (error == TORUS_OK)
+        error = check_name(c, o, name);
     errno = saved;
     if (error != TORUS_OK)
         return error;
@@ -196,7 +212,7 @@ int torus_leave(torus_group *g)
 {
     TL_GUARD(g ? g->context : NULL);
     if (!g)
-        return TORUS_ERR_INVALID;
+        return tl_no_group("torus_leave");
     torus_context *c = g->context;
     struct td_reply reply;
     struct td_request q = {.kind = TD_REQUEST_LEAVE};

@@ -31,7 +31,7 @@ int torus_reduce_local(torus_context *c, const void *in, void *inout, size_t cou
 {
     TL_GUARD(c);
     if (!c)
-        return TORUS_ERR_INVALID;
+        return tl_null(NULL, "torus_reduce_local", "context");
     const struct tl_op *own = tl_op_find(c, op);
     struct td_call call = {.kind = TD_KIND_ALLREDUCE, .op = tl_narrow(op), .count = count};
     size_t element = 0, bytes = 0;
@@ -40,7 +40,7 @@ int torus_reduce_local(torus_context *c, const void *in, void *inout, size_t cou
     if (!wrong && (__builtin_mul_overflow(count, element, &bytes) || bytes > INT64_MAX))
         wrong = "the count overflows 63 bits of bytes";
     if (!wrong && bytes > 0 && (!in || !inout))
-        wrong = "a buffer is NULL";
+        wrong = in ? "inout is NULL" : "in is NULL";
     if (!wrong && (in == TORUS_IN_PLACE || inout == TORUS_IN_PLACE))
         wrong = "this call does not accept TORUS_IN_PLACE";
     uint8_t *left = (uint8_t *)(uintptr_t)in, *right = inout;
@@ -49,7 +49,7 @@ int torus_reduce_local(torus_context *c, const void *in, void *inout, size_t cou
         right += first;
         const struct tl_buffer from = {.pointer = left, .bytes = bytes, .end = (ptrdiff_t)bytes};
         const struct tl_buffer to = {.pointer = right, .bytes = bytes, .end = (ptrdiff_t)bytes};
-        wrong = tl_overlap_check(&from, &to);
+        wrong = tl_overlap_check(c, &from, &to);
     }
     if (wrong)
         return tl_fail(c, TORUS_ERR_INVALID, "reduce_local: %s", wrong);

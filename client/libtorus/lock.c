@@ -3,9 +3,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/types.h>
 #include <time.h>
@@ -22,7 +19,7 @@ struct tl_lock {
     uint32_t depth; /* how often the owner has taken the lock */
     bool reading;   /* a thread is the reader; */
     bool polling;   /* it has given up the lock and waits for the socket or `event` */
-    bool closed;    /* by tl_lock_free: it ends with the last guard */
+    bool closed;    /* by tl_use_free: it ends with the last guard */
     int event;      /* eventfd */
     pid_t pid;      /* of the process that made the lock */
 };
@@ -34,6 +31,7 @@ static void close_event(struct tl_lock *l)
 }
 
 static _Thread_local char last_error[TD_TEXT_MAX];
+static _Thread_local bool bare;
 
 /* The address of a thread's variable names the thread. */
 static const void *self(void)
@@ -86,7 +84,16 @@ static bool is_inherited(const struct tl_lock *l)
     return l->pid != getpid();
 }
 
-void tl_lock_free(struct tl_lock *l)
+/* is_inside returns true if a guard of the calling thread ends later. */
+static bool is_inside(const struct tl_use *use)
+{
+    if (use->lock)
+        return is_held(use->lock) && !is_inherited(use->lock);
+    return atomic_load_explicit(&use->owner, memory_order_relaxed) == (uintptr_t)pthread_self();
+}
+
+/* free_lock frees a lock that no thread awaits. NULL is accepted. */
+static void free_lock(struct tl_lock *l)
 {
     if (!l)
         return;
@@ -100,6 +107,16 @@ void tl_lock_free(struct tl_lock *l)
     }
 }
 
+void tl_use_free(struct tl_use *use, void *memory)
+{
+    bool inside = is_inside(use);
+    free_lock(use->lock);
+    if (inside)
+        use->last = memory;
+    else
+        free(memory);
+}
+
 static void take(struct tl_lock *l, uint32_t depth)
 {
     pthread_mutex_lock(&l->mutex);
@@ -107,27 +124,29 @@ static void take(struct tl_lock *l, uint32_t depth)
     l->depth = depth;
 }
 
-struct tl_lock *tl_guard_begin(struct tl_lock *l)
+bool tl_lock_enter(struct tl_lock *l)
 {
-    if (!l || is_inherited(l)) /* the call returns TORUS_ERR_FORKED */
-        return NULL;
+    if (is_inherited(l)) /* the call returns TORUS_ERR_FORKED */
+        return false;
     if (is_held(l))
         l->depth++;
     else
         take(l, 1);
-    return l;
+    return true;
 }
 
-void tl_guard_end(struct tl_lock **lock)
+void tl_lock_leave(struct tl_use *use)
 {
-    struct tl_lock *l = *lock;
-    if (!l || --l->depth > 0)
+    struct tl_lock *l = use->lock;
+    if (--l->depth > 0)
         return;
     bool closed = l->closed;
+    void *last = use->last;
     atomic_store_explicit(&l->owner, NULL, memory_order_relaxed);
     pthread_mutex_unlock(&l->mutex);
     if (closed)
         destroy(l);
+    free(last);
 }
 
 /* ---- waiting ---- */
@@ -207,4 +226,9 @@ void tl_lock_unread(struct tl_lock *l)
 char *tl_lock_text(void)
 {
     return last_error;
+}
+
+bool *tl_lock_bare(void)
+{
+    return &bare;
 }

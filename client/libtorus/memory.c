@@ -277,23 +277,35 @@ void tl_memory_free(torus_context *c, uint8_t *memory)
         release(c, b);
 }
 
-int tl_memory_find(torus_context *c, const void *pointer, size_t bytes, struct td_place *place,
-                   struct tl_block **block)
+const char *tl_memory_check(torus_context *c, const char *buffer, const void *pointer, size_t bytes)
+{
+    struct tl_region *r = region_of(c, pointer);
+    const struct tl_block *b = block_of(r, pointer);
+    if (!r)
+        return NULL;
+    if (!b)
+        return tl_sentence("the %s at %p is memory of torus_alloc that has been freed", buffer,
+                           pointer);
+    size_t offset = (size_t)((const uint8_t *)pointer - r->base);
+    size_t left = b->offset + b->bytes - offset;
+    return bytes <= left ? NULL
+                         : tl_sentence("the %s needs %zu bytes at %p, but the memory of "
+                                       "torus_alloc ends after %zu bytes",
+                                       buffer, bytes, pointer, left);
+}
+
+int tl_memory_find(torus_context *c, const struct tl_role *role, const void *pointer, size_t bytes,
+                   struct td_place *place, struct tl_block **block)
 {
     struct tl_region *r = region_of(c, pointer);
     struct tl_block *b = block_of(r, pointer);
     *block = b;
     if (!r)
         return TORUS_OK;
-    if (!b)
-        return tl_fail(c, TORUS_ERR_INVALID,
-                       "the buffer at %p is memory of torus_alloc that has been freed", pointer);
     size_t offset = (size_t)((const uint8_t *)pointer - r->base);
-    if (bytes > b->offset + b->bytes - offset)
-        return tl_fail(c, TORUS_ERR_INVALID,
-                       "the call needs %zu bytes at %p, but the memory of torus_alloc ends after "
-                       "%zu bytes",
-                       bytes, pointer, b->offset + b->bytes - offset);
+    if (!b || bytes > b->offset + b->bytes - offset)
+        return tl_fail(c, TORUS_ERR_INVALID, "%s: %s", role->call,
+                       tl_memory_check(c, role->buffer, pointer, bytes));
     *place = (struct td_place){r->number, offset, bytes, NULL};
     return TORUS_OK;
 }
@@ -316,10 +328,12 @@ void tl_memory_fini(torus_context *c)
 
 void *torus_alloc(torus_context *c, size_t bytes)
 {
-    TL_GUARD(c);
+    TL_GUARD_ELSE(c, NULL);
     int saved = errno;
     struct tl_block *b = NULL;
-    if (tl_ready(c) == TORUS_OK)
+    if (!c)
+        (void)tl_null(NULL, "torus_alloc", "context");
+    else if (tl_ready(c) == TORUS_OK)
         (void)allocate(c, bytes, false, &b); /* its sentence is recorded */
     errno = saved;
     if (!b)
@@ -335,6 +349,8 @@ int torus_free(torus_context *c, void *memory)
     TL_GUARD(c);
     if (!memory)
         return TORUS_OK;
+    if (!c)
+        return tl_null(NULL, "torus_free", "context");
     if (c->pid != getpid())
         return tl_ready(c);
     struct tl_block *b = find(c, memory);

@@ -19,11 +19,21 @@ struct tl_block;
 int tl_memory_allocate(torus_context *c, size_t bytes, uint8_t **memory);
 void tl_memory_free(torus_context *c, uint8_t *memory);
 
+/* struct tl_role: the call of a buffer, and which of its buffers it is; for sentences. */
+struct tl_role {
+    const char *call, *buffer;
+};
+
+/* tl_memory_check returns NULL if `bytes` at `pointer` lie outside shared memory, or inside one
+ * allocated block; else a sentence about the buffer of that name. */
+const char *tl_memory_check(torus_context *c, const char *buffer, const void *pointer,
+                            size_t bytes);
+
 /* tl_memory_find writes the place of `bytes` at `pointer` in shared memory, and the block; *block
  * is NULL for a pointer outside shared memory. It returns TORUS_ERR_INVALID if the buffer begins in
  * shared memory but is not wholly inside one allocated block. */
-int tl_memory_find(torus_context *c, const void *pointer, size_t bytes, struct td_place *place,
-                   struct tl_block **block);
+int tl_memory_find(torus_context *c, const struct tl_role *role, const void *pointer, size_t bytes,
+                   struct td_place *place, struct tl_block **block);
 
 /* tl_memory_pin makes torus_free refuse the block until tl_memory_unpin. */
 void tl_memory_pin(struct tl_block *b);

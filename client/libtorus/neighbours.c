@@ -3,11 +3,18 @@
 
 #include "base/hash.h"
 
+static const char *wrong_size(const char *name, size_t given, size_t size)
+{
+    return given ? tl_sentence("%s.size is %zu, not %zu: set it to sizeof the structure", name,
+                               given, size)
+                 : tl_sentence("%s.size is 0: set it to sizeof the structure", name);
+}
+
 static const char *check_grid(const struct torus_grid *grid, uint32_t size)
 {
     uint64_t ranks = 1;
     if (grid->size != sizeof *grid)
-        return "torus_grid.size must be sizeof(struct torus_grid)";
+        return wrong_size("torus_grid", grid->size, sizeof *grid);
     if (grid->dimensions == 0 || grid->dimensions > TORUS_DIMENSIONS_MAX)
         return "torus_grid.dimensions must be 1 to 6";
     for (uint32_t d = 0; d < grid->dimensions; d++) {
@@ -38,9 +45,9 @@ const char *tl_neighbours_check(const torus_group *g, const struct tl_neighbours
     if (n->grid)
         return check_grid(n->grid, g->size);
     if (!graph)
-        return "the grid or graph is NULL: it needs at least torus_grid.size or torus_graph.size";
+        return "the grid or graph is NULL";
     if (graph->size != sizeof *graph)
-        return "torus_graph.size must be sizeof(struct torus_graph)";
+        return wrong_size("torus_graph", graph->size, sizeof *graph);
     const char *wrong = check_edges(graph->source, graph->sources, g->size);
     return wrong ? wrong : check_edges(graph->destination, graph->destinations, g->size);
 }

@@ -100,8 +100,9 @@ static int unreachable(torus_context *c, const char *tried, int cause)
     default:
         return tl_fail(
             c, TORUS_ERR_NO_DAEMON,
-            "cannot connect to torusd at %s. Start one with `systemctl start torusd` or `torusd "
-            "--config FILE`, or run the program under `torusctl emulate 3x3 -- COMMAND`",
+            "cannot connect to torusd at %s. Start one with `torusd --user`, `systemctl start "
+            "torusd` or `torusd --config FILE`, or run the program under `torusctl emulate 3x3 -- "
+            "COMMAND`",
             tried);
     }
 }
@@ -168,10 +169,10 @@ int torus_open(torus_context **context, const struct torus_open_options *options
     char why[TD_LIMIT_TEXT];
     int saved = errno;
     if (!context)
-        return TORUS_ERR_INVALID;
+        return tl_null(NULL, "torus_open", "context");
     torus_context *c = *context = calloc(1, sizeof *c);
     if (!c)
-        return TORUS_ERR_NO_MEMORY;
+        return tl_fail(NULL, TORUS_ERR_NO_MEMORY, "no memory for a context");
     c->upcalls = &upcalls;
     c->fd = c->passed = -1;
     c->pid = getpid();
@@ -182,13 +183,10 @@ int torus_open(torus_context **context, const struct torus_open_options *options
     c->kept_last = &c->kept;
     c->epoll = td_standard_avoid(epoll_create1(EPOLL_CLOEXEC));
     c->event = td_standard_avoid(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    int error =
-        options && options->size != sizeof *options
-            ? tl_fail(c, TORUS_ERR_INVALID,
-                      "torus_open_options.size is %zu, not %zu: set it to sizeof the structure",
-                      options->size, sizeof *options)
-            : find_daemon(c, options);
-    if (error == TORUS_OK && options && options->threads && !(c->lock = tl_lock_new()))
+    int error = options && options->size != sizeof *options
+                    ? tl_wrong_size(c, "torus_open_options", options->size, sizeof *options)
+                    : find_daemon(c, options);
+    if (error == TORUS_OK && options && options->threads && !(c->use.lock = tl_lock_new()))
         error = tl_fail(c, TORUS_ERR_SYSTEM, "cannot make the lock of the context: %s",
                         td_limit_why(errno, why, sizeof why));
     c->staging_bytes = 1 << 20;
@@ -224,7 +222,7 @@ int torus_disconnect(torus_context *c)
 {
     TL_GUARD(c);
     if (!c)
-        return TORUS_ERR_INVALID;
+        return tl_null(NULL, "torus_disconnect", "context");
     if (c->pid != getpid())
         return tl_ready(c);
     int saved = errno;
@@ -264,7 +262,6 @@ void torus_close(torus_context *c)
         tl_group_free(c->groups);
     tl_memory_fini(c);
     tl_letters_free(c);
-    tl_lock_free(c->lock);
     while (c->ops) {
         struct tl_op *op = c->ops;
         c->ops = op->next;
@@ -272,7 +269,7 @@ void torus_close(torus_context *c)
     }
     tl_type_fini(c);
     tl_context_unwatch_fork(c);
-    free(c);
+    tl_use_free(&c->use, c);
     errno = saved;
 }
 
@@ -280,6 +277,8 @@ int torus_iclose(torus_context *c, torus_request **request)
 {
     TL_GUARD(c);
     torus_request *r = NULL;
+    if (!c)
+        return tl_null(NULL, "torus_iclose", "context");
     int error = tl_ready(c);
     if (error != TORUS_OK)
         return error;
@@ -324,7 +323,11 @@ int torus_iclose(torus_context *c, torus_request **request)
 
 int torus_fd(const torus_context *c)
 {
-    TL_GUARD(c);
+    TL_GUARD_ELSE(c, -1);
+    if (!c) {
+        (void)tl_null(NULL, "torus_fd", "context");
+        return -1;
+    }
     tl_event_watch((torus_context *)(uintptr_t)c); /* the caller's view of it does not change */
     return c->epoll;
 }
@@ -332,6 +335,8 @@ int torus_fd(const torus_context *c)
 int torus_dispatch(torus_context *c)
 {
     TL_GUARD(c);
+    if (!c)
+        return tl_null(NULL, "torus_dispatch", "context");
     if (c->pid != getpid())
         return tl_ready(c);
     int got = c->lost ? TORUS_ERR_SHUTDOWN : TORUS_OK;

@@ -23,7 +23,7 @@ int torus_op_create(torus_context *c, const char *name, torus_op_function *funct
 {
     TL_GUARD(c);
     if (!c || !number)
-        return TORUS_ERR_INVALID;
+        return tl_null(c, "torus_op_create", c ? "op" : "context");
     if (!name || !function || bytes > INT32_MAX)
         return tl_fail(c, TORUS_ERR_INVALID,
                        "torus_op_create needs a name, a function, and elements of at most %d bytes",
@@ -50,7 +50,7 @@ int torus_op_free(torus_context *c, int number)
     TL_GUARD(c);
     struct tl_op *op = c ? tl_op_find(c, number) : NULL;
     if (!c)
-        return TORUS_ERR_INVALID;
+        return tl_null(NULL, "torus_op_free", "context");
     if (!op || op->freed)
         return tl_fail(c, TORUS_ERR_INVALID, "operator %d was not returned by torus_op_create",
                        number);
@@ -89,6 +89,13 @@ static const char *use_basic(const struct tl_type *t, bool predefined, struct td
     return NULL;
 }
 
+const char *tl_op_explain(int op, int type, const char *wrong)
+{
+    if (op < TORUS_SUM || op > TORUS_MAXLOC)
+        return "the operator is unknown (was it freed?)";
+    return type == TORUS_OPAQUE ? "TORUS_OPAQUE needs an operator of torus_op_create" : wrong;
+}
+
 const char *tl_op_types(const torus_context *c, const struct tl_op *op, int type,
                         struct td_call *call, size_t *bytes, ptrdiff_t *first)
 {
@@ -99,7 +106,10 @@ const char *tl_op_types(const torus_context *c, const struct tl_op *op, int type
     const char *wrong = t && t->pair[0] ? TL_PAIR : t ? use_basic(t, !op, call) : NULL;
     if (wrong)
         return wrong;
-    return op ? tl_op_element(op, type, bytes) : td_call_check(call, 1);
+    if (op)
+        return tl_op_element(op, type, bytes);
+    wrong = td_call_check(call, 1);
+    return wrong ? tl_op_explain(call->op == UINT8_MAX ? 0 : call->op, type, wrong) : NULL;
 }
 
 void tl_op_use(struct tl_op *op)

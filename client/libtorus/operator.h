@@ -49,6 +49,10 @@ uint8_t tl_narrow(int value);
  * operator combines. It returns NULL or the sentence of the error. */
 const char *tl_op_element(const struct tl_op *op, int type, size_t *bytes);
 
+/* tl_op_explain returns the sentence for a refused reduction without a user-defined operator: a
+ * better one than `wrong`, if the operator is unknown or the type needs one. */
+const char *tl_op_explain(int op, int type, const char *wrong);
+
 /* tl_op_types translates the type of a reduction that this process folds: it sets the type and the
  * count of a call with a predefined operator (op NULL) to basic elements. *bytes: size of an
  * element of the caller; *first: offset of its data. Derived types must have no gaps. It returns

@@ -3,8 +3,7 @@
 
 #include <stdlib.h>
 
-static const char *const OVERLAPS =
-    "source and destination overlap: separate them, or pass TORUS_IN_PLACE";
+#include "base/quantity.h"
 
 /* struct range: addresses of one piece. */
 struct range {
@@ -44,14 +43,38 @@ static bool crosses(struct range *range, size_t count)
     return false;
 }
 
-const char *tl_overlap_check(const struct tl_buffer *from, const struct tl_buffer *to)
+static const char *memory_of(torus_context *c, const char *name, const struct tl_buffer *b)
+{
+    return tl_memory_check(c, name, b->pointer + b->begin, (size_t)(b->end - b->begin));
+}
+
+/* explain returns the sentence for buffers that overlap. A wrong count is a frequent reason. */
+static const char *explain(torus_context *c, const struct tl_buffer *from,
+                           const struct tl_buffer *to)
+{
+    char sizes[2][32];
+    const char *wrong = memory_of(c, "source", from);
+    if (!wrong)
+        wrong = memory_of(c, "destination", to);
+    return wrong
+               ? wrong
+               : tl_sentence("source and destination overlap (%s at %p, %s at %p): separate them, "
+                             "correct the count, or pass TORUS_IN_PLACE",
+                             td_quantity_print(from->bytes, sizes[0], sizeof sizes[0]),
+                             (void *)from->pointer,
+                             td_quantity_print(to->bytes, sizes[1], sizeof sizes[1]),
+                             (void *)to->pointer);
+}
+
+const char *tl_overlap_check(torus_context *c, const struct tl_buffer *from,
+                             const struct tl_buffer *to)
 {
     uintptr_t p = (uintptr_t)from->pointer, q = (uintptr_t)to->pointer;
     if (!from->bytes || !to->bytes || p + (uintptr_t)from->begin >= q + (uintptr_t)to->end ||
         q + (uintptr_t)to->begin >= p + (uintptr_t)from->end)
         return NULL;
     if (!from->piece && !to->piece)
-        return OVERLAPS;
+        return explain(c, from, to);
     struct range *range = calloc((size_t)from->pieces + to->pieces + 2, sizeof *range);
     if (!range)
         return "no memory for the counts";
@@ -59,5 +82,5 @@ const char *tl_overlap_check(const struct tl_buffer *from, const struct tl_buffe
     count += add_ranges(to, 1, range + count);
     bool cross = crosses(range, count);
     free(range);
-    return cross ? OVERLAPS : NULL;
+    return cross ? explain(c, from, to) : NULL;
 }

@@ -46,7 +46,7 @@ int torus_type_pair(torus_context *c, int source, int destination, int *made)
 {
     TL_GUARD(c);
     if (!c)
-        return TORUS_ERR_INVALID;
+        return tl_null(NULL, FUNCTION, "context");
     if (!made)
         return tl_fail(c, TORUS_ERR_INVALID, "%s: made is NULL", FUNCTION);
     struct tl_type *from = NULL, *to = NULL;

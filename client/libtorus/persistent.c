@@ -128,7 +128,10 @@ int tl_persistent_new(const struct tl_collective *what, torus_persistent **persi
     int error = tl_start_check(&w, what);
     if (error != TORUS_OK)
         return error;
+    error = tl_start_check_memory(&w); /* as a start would */
     tl_buffers_free(&w);
+    if (error != TORUS_OK)
+        return error;
     torus_group *g = what->group, *own = NULL;
     if (!persistent)
         return tl_fail(g->context, TORUS_ERR_INVALID, "persistent is NULL");
@@ -160,7 +163,7 @@ int torus_persistent_start(torus_persistent *p, torus_request **request)
 {
     TL_GUARD(p ? p->what.group->context : NULL);
     if (!p)
-        return TORUS_ERR_INVALID;
+        return tl_null(NULL, "torus_persistent_start", "persistent");
     if (p->in_flight)
         return tl_fail(p->what.group->context, TORUS_ERR_BUSY,
                        "%s: the previous start of this persistent call is still in flight",

@@ -99,18 +99,12 @@ static int request_plan(torus_group *g, struct td_request *q, torus_plan **plan,
     return error;
 }
 
-static int wrong_size(torus_context *c, const char *name, size_t given, size_t size)
-{
-    return given ? tl_fail(c, TORUS_ERR_INVALID,
-                           "%s.size is %zu, not %zu: set it to sizeof the structure", name, given,
-                           size)
-                 : tl_fail(c, TORUS_ERR_INVALID, "%s is NULL, or its size is 0", name);
-}
-
 int tl_plan_describe_fft(torus_context *c, const struct torus_fft_desc *d, struct td_request *q)
 {
-    if (!d || d->size != sizeof *d)
-        return wrong_size(c, "torus_fft_desc", d ? d->size : 0, sizeof *d);
+    if (!d)
+        return tl_null(c, "torus_plan_fft", "desc");
+    if (d->size != sizeof *d)
+        return tl_wrong_size(c, "torus_fft_desc", d->size, sizeof *d);
     *q = (struct td_request){.kind = TD_REQUEST_OPERATION};
     q->u.operation.call.kind = TD_KIND_PLAN_FFT;
     q->u.operation.description.from = d->from;
@@ -141,7 +135,7 @@ int torus_iplan_fft(torus_group *g, const struct torus_fft_desc *d, torus_plan *
     TL_GUARD(g ? g->context : NULL);
     struct td_request q;
     if (!g || !plan)
-        return TORUS_ERR_INVALID;
+        return g ? tl_null(g->context, "torus_plan_fft", "plan") : tl_no_group("torus_plan_fft");
     *plan = NULL;
     int error = tl_plan_describe_fft(g->context, d, &q);
     return error == TORUS_OK ? request_plan(g, &q, plan, request) : error;
@@ -159,10 +153,13 @@ int torus_iplan_redist(torus_group *g, const struct torus_redist_desc *d, torus_
 {
     TL_GUARD(g ? g->context : NULL);
     if (!g || !plan)
-        return TORUS_ERR_INVALID;
+        return g ? tl_null(g->context, "torus_plan_redist", "plan")
+                 : tl_no_group("torus_plan_redist");
     *plan = NULL;
-    if (!d || d->size != sizeof *d)
-        return wrong_size(g->context, "torus_redist_desc", d ? d->size : 0, sizeof *d);
+    if (!d)
+        return tl_null(g->context, "torus_plan_redist", "desc");
+    if (d->size != sizeof *d)
+        return tl_wrong_size(g->context, "torus_redist_desc", d->size, sizeof *d);
     struct td_request q = {0};
     q.u.operation.call.kind = TD_KIND_PLAN_REDIST;
     q.u.operation.description.from = d->from;
@@ -193,8 +190,12 @@ static bool is_side(int side)
 
 int torus_plan_local(const torus_plan *p, int side, struct torus_box *box)
 {
-    if (!p || !box || !is_side(side))
-        return TORUS_ERR_INVALID;
+    if (!p || !box)
+        return tl_null(p ? p->attachment.group->context : NULL, "torus_plan_local",
+                       p ? "box" : "plan");
+    if (!is_side(side))
+        return tl_fail(p->attachment.group->context, TORUS_ERR_INVALID,
+                       "torus_plan_local: side %d is neither TORUS_SIDE_INPUT nor _OUTPUT", side);
     const struct td_box *b = &p->box[side];
     *box = (struct torus_box){.dimensions = b->dimensions};
     for (uint32_t d = 0; d < b->dimensions; d++) {
@@ -232,15 +233,15 @@ struct sides {
 };
 
 /* sides_of makes the buffers. It returns NULL or the sentence of the error. */
-static const char *sides_of(const torus_plan *p, const void *source, void *destination,
-                            struct sides *s)
+static const char *sides_of(torus_context *c, const torus_plan *p, const void *source,
+                            void *destination, struct sides *s)
 {
     s->same = source == TORUS_IN_PLACE || source == destination;
     void *read = s->same ? destination : (void *)(uintptr_t)source;
     s->to = contiguous(destination, p->bytes[1], s->same && !p->distinct, true);
     s->from = contiguous(read, p->bytes[0], true, false);
     s->from.must_stage = s->same;
-    return s->same ? NULL : tl_overlap_check(&s->from, &s->to);
+    return s->same ? NULL : tl_overlap_check(c, &s->from, &s->to);
 }
 
 int tl_plan_bind(torus_request *r, const torus_plan *p, const void *source, void *destination,
@@ -250,15 +251,17 @@ int tl_plan_bind(torus_request *r, const torus_plan *p, const void *source, void
     *q = (struct td_request){.kind = TD_REQUEST_OPERATION};
     q->u.operation.call.kind = p->kind;
     bool staged = false;
-    const char *wrong = sides_of(p, source, destination, &s);
+    const char *wrong = sides_of(r->context, p, source, destination, &s);
     if (wrong)
         return tl_fail(r->context, TORUS_ERR_INVALID, "%s: %s", td_kind_name(p->kind), wrong);
-    int error = tl_buffer_bind(r->context, &s.to, p->alignment, &r->binding[1],
+    const struct tl_role source_role = {td_kind_name(p->kind), "source"},
+                         destination_role = {td_kind_name(p->kind), "destination"};
+    int error = tl_buffer_bind(r->context, &destination_role, &s.to, p->alignment, &r->binding[1],
                                &q->u.operation.destination, &staged);
     if (error == TORUS_OK && s.same && !p->distinct)
         q->u.operation.source = q->u.operation.destination;
     else if (error == TORUS_OK)
-        error = tl_buffer_bind(r->context, &s.from, p->alignment, &r->binding[0],
+        error = tl_buffer_bind(r->context, &source_role, &s.from, p->alignment, &r->binding[0],
                                &q->u.operation.source, &staged);
     return error;
 }
@@ -277,7 +280,7 @@ static int start(torus_plan *p, const void *source, void *destination, int64_t w
 {
     torus_request *r = NULL;
     struct td_request q;
-    int error = tl_request_begin(p ? p->attachment.group : NULL, request, &r);
+    int error = tl_request_begin(p->attachment.group, request, &r);
     if (error != TORUS_OK)
         return error;
     error = tl_plan_bind(r, p, source, destination, &q);
@@ -296,9 +299,11 @@ static int start(torus_plan *p, const void *source, void *destination, int64_t w
 int torus_start(torus_plan *p, const void *source, void *destination, torus_request **request)
 {
     TL_GUARD(p ? p->attachment.group->context : NULL);
-    torus_group *g = p ? p->attachment.group : NULL;
-    const struct td_call call = p ? call_of(p) : (struct td_call){0};
-    if (g && tl_segment_has(g, &call) && tl_ready(g->context) == TORUS_OK)
+    if (!p)
+        return tl_null(NULL, "torus_start", "plan");
+    torus_group *g = p->attachment.group;
+    const struct td_call call = call_of(p);
+    if (tl_segment_has(g, &call) && tl_ready(g->context) == TORUS_OK)
         tl_segment_withdraw(g);
     return start(p, source, destination, 0, request);
 }
@@ -306,10 +311,7 @@ int torus_start(torus_plan *p, const void *source, void *destination, torus_requ
 /* is_reachable returns true if the memory of a buffer is plain, or inside memory of torus_alloc. */
 static bool is_reachable(torus_context *c, const struct tl_buffer *b)
 {
-    struct tl_block *block = NULL;
-    struct td_place place;
-    return !b->bytes ||
-           (b->pointer && tl_memory_find(c, b->pointer, b->bytes, &place, &block) == TORUS_OK);
+    return !b->bytes || (b->pointer && !tl_memory_check(c, "buffer", b->pointer, b->bytes));
 }
 
 /* meet executes a redistribution in the group's segment. It returns TORUS_PENDING if it goes by
@@ -321,8 +323,8 @@ static int meet(torus_plan *p, const void *source, void *destination, int64_t *w
     struct sides s;
     if (!tl_segment_has(g, &call))
         return TORUS_PENDING;
-    bool good = !sides_of(p, source, destination, &s) && is_reachable(g->context, &s.from) &&
-                is_reachable(g->context, &s.to);
+    bool good = !sides_of(g->context, p, source, destination, &s) &&
+                is_reachable(g->context, &s.from) && is_reachable(g->context, &s.to);
     const struct tl_own own = {.source = p->bytes[0] ? s.from.pointer : NULL,
                                .destination = p->bytes[1] ? s.to.pointer : NULL,
                                .bytes = {p->bytes[0], p->bytes[1]}};
@@ -335,7 +337,7 @@ int torus_execute(torus_plan *p, const void *source, void *destination)
     torus_request *r = NULL;
     int64_t waited_ns = 0;
     if (!p)
-        return TORUS_ERR_INVALID;
+        return tl_null(NULL, "torus_execute", "plan");
     tl_request_room(p->attachment.group);
     int error = meet(p, source, destination, &waited_ns);
     if (error == TORUS_PENDING)

@@ -29,7 +29,7 @@ torus_request *tl_request_new(torus_context *c, torus_group *group)
 int tl_request_begin(torus_group *g, torus_request **out, torus_request **r)
 {
     if (!g)
-        return TORUS_ERR_INVALID;
+        return tl_no_group("torus_start");
     torus_context *c = g->context;
     tl_segment_await(g);
     int error = tl_ready(c);
@@ -479,7 +479,7 @@ int torus_cancel(torus_request *r)
 {
     TL_GUARD(r ? r->context : NULL);
     if (!r)
-        return TORUS_ERR_INVALID;
+        return tl_null(NULL, "torus_cancel", "request");
     torus_context *c = r->context;
     int error = tl_ready(c);
     if (error != TORUS_OK || r->error != TORUS_PENDING)
@@ -496,7 +496,7 @@ int torus_set_callback(torus_request *r, torus_callback *callback, void *user)
 {
     TL_GUARD(r ? r->context : NULL);
     if (!r)
-        return TORUS_ERR_INVALID;
+        return tl_null(NULL, "torus_set_callback", "request");
     r->callback = callback;
     r->user = user;
     return TORUS_OK;
@@ -504,6 +504,6 @@ int torus_set_callback(torus_request *r, torus_callback *callback, void *user)
 
 const char *torus_request_error(const torus_request *r)
 {
-    TL_GUARD(r ? r->context : NULL);
+    TL_GUARD_ELSE(r ? r->context : NULL, tl_lock_text());
     return r && r->error < 0 ? r->text : "";
 }

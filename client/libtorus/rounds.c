@@ -165,10 +165,11 @@ static bool is_aligned(const struct tl_rounds *r, const void *at)
 static bool lend(const struct tl_rounds *r, struct tl_lent *l, uint8_t *at, size_t bytes,
                  bool cross)
 {
+    static const struct tl_role role = {"libtorus", "buffer"};
     torus_context *c = r->group->context;
     struct tl_block *block = NULL;
-    if (at && is_aligned(r, at) && tl_memory_find(c, at, bytes, &l->place, &block) == TORUS_OK &&
-        block) {
+    if (at && is_aligned(r, at) &&
+        tl_memory_find(c, &role, at, bytes, &l->place, &block) == TORUS_OK && block) {
         l->at = at;
         l->block = block;
         tl_memory_pin(block);
@@ -182,7 +183,8 @@ static bool lend(const struct tl_rounds *r, struct tl_lent *l, uint8_t *at, size
     }
     int error = tl_memory_allocate(c, bytes, &l->copy);
     l->at = l->copy;
-    return error == TORUS_OK && tl_memory_find(c, l->copy, bytes, &l->place, &block) == TORUS_OK;
+    return error == TORUS_OK &&
+           tl_memory_find(c, &role, l->copy, bytes, &l->place, &block) == TORUS_OK;
 }
 
 static bool is_in_place(const struct tl_rounds *r)

@@ -530,7 +530,7 @@ static int meet(torus_group *g, const struct td_call *call, const struct tl_own 
     struct td_meeting m;
     torus_context *c = g->context;
     struct wait w = {.segment = g->segment,
-                     .lock = c->lock,
+                     .lock = c->use.lock,
                      .idle = c->idle,
                      .idle_user = c->idle_user,
                      .limit_ns = PATIENCE_NS,
@@ -555,10 +555,10 @@ static int meet(torus_group *g, const struct td_call *call, const struct tl_own 
     else if (w.yielded || w.slept)
         look_back(&w, tl_now_ns());
     if (w.given)
-        tl_lock_take(c->lock, w.depth);
+        tl_lock_take(c->use.lock, w.depth);
     g->meets = false;
     if (w.given)
-        tl_lock_wake(c->lock);
+        tl_lock_wake(c->use.lock);
     if (met_short)
         take(g->segment, &m, call, own);
     g->in_flight--;
@@ -664,7 +664,7 @@ void tl_segment_await(torus_group *g)
     g->in_flight++; /* another thread may free the group */
     withdraw(g);    /* this thread need not wait long */
     while (g->meets)
-        tl_lock_await(g->context->lock);
+        tl_lock_await(g->context->use.lock);
     g->in_flight--;
 }
 
@@ -736,10 +736,11 @@ static int check_memory(torus_context *c, const struct tl_work *w)
     int error = TORUS_OK;
     for (int i = 0; i < 2 && error == TORUS_OK; i++) {
         const struct tl_buffer *b = &w->buffer[i];
-        struct tl_block *block = NULL;
-        struct td_place place;
+        const char *wrong = NULL;
         if (b->bytes && b->pointer && w->inner_buffer != i && !(w->same && i == 0))
-            error = tl_memory_find(c, b->pointer, b->bytes, &place, &block);
+            wrong = tl_memory_check(c, tl_work_buffer(w, i), b->pointer, b->bytes);
+        if (wrong)
+            error = tl_fail(c, TORUS_ERR_INVALID, "%s: %s", w->what.name, wrong);
     }
     return error;
 }

@@ -41,7 +41,7 @@ static int shrink_reply(torus_request *r, const struct td_reply *reply, bool *ag
 int torus_ishrink(torus_group *g, torus_group **made, torus_request **request)
 {
     TL_GUARD(g ? g->context : NULL);
-    int error = tl_subgroup_begin(g, made, request);
+    int error = tl_subgroup_begin(g, "torus_shrink", made, request);
     if (error != TORUS_OK)
         return error;
     torus_context *c = g->context;

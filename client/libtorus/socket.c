@@ -310,12 +310,12 @@ static int look(torus_context *c, int64_t deadline_ns)
  */
 static int await_shared(torus_context *c, int64_t deadline_ns)
 {
-    if (!tl_lock_read(c->lock, deadline_ns))
+    if (!tl_lock_read(c->use.lock, deadline_ns))
         return deadline_ns >= 0 && tl_now_ns() >= deadline_ns ? TORUS_PENDING : TORUS_OK;
     int got = receive_and_handle(c, false);
     if (got == TORUS_PENDING)
-        got = waited(c, tl_lock_poll(c->lock, c->fd, wait_until(c, deadline_ns)), deadline_ns);
-    tl_lock_unread(c->lock);
+        got = waited(c, tl_lock_poll(c->use.lock, c->fd, wait_until(c, deadline_ns)), deadline_ns);
+    tl_lock_unread(c->use.lock);
     return got;
 }
 
@@ -327,16 +327,16 @@ static int await_idle(torus_context *c, int64_t deadline_ns)
     if (got != TORUS_PENDING)
         return got;
     int64_t until = wait_until(c, deadline_ns), most = tl_now_ns() + TL_IDLE_NS;
-    got = tl_lock_poll(c->lock, c->fd, most < until ? most : until);
+    got = tl_lock_poll(c->use.lock, c->fd, most < until ? most : until);
     if (got != TORUS_PENDING || tl_now_ns() >= until)
         return waited(c, got, deadline_ns);
     torus_idle_function *idle = c->idle;
     void *user = c->idle_user;
     if (!idle)
         return TORUS_OK;
-    uint32_t depth = tl_lock_give(c->lock);
+    uint32_t depth = tl_lock_give(c->use.lock);
     idle(user);
-    tl_lock_take(c->lock, depth);
+    tl_lock_take(c->use.lock, depth);
     return TORUS_OK;
 }
 
@@ -344,7 +344,7 @@ int tl_await(torus_context *c, int64_t deadline_ns)
 {
     if (c->idle)
         return await_idle(c, deadline_ns);
-    if (c->lock)
+    if (c->use.lock)
         return await_shared(c, deadline_ns);
     int seen = look(c, deadline_ns);
     if (seen != TORUS_PENDING)

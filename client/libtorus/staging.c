@@ -78,23 +78,41 @@ static int make_copy(torus_context *c, struct tl_binding *b, const struct tl_buf
                     b->copy, false);
     if (!buffer->scratch)
         c->staged_bytes += buffer->bytes;
-    return tl_memory_find(c, b->copy, buffer->bytes, place, &block);
+    static const struct tl_role role = {"libtorus", "staging copy"};
+    return tl_memory_find(c, &role, b->copy, buffer->bytes, place, &block);
 }
 
-int tl_buffer_bind(torus_context *c, const struct tl_buffer *buffer, size_t alignment,
-                   struct tl_binding *b, struct td_place *place, bool *staged)
+static int is_null(torus_context *c, const struct tl_role *role, const struct tl_buffer *buffer)
+{
+    return tl_fail(c, TORUS_ERR_INVALID, "%s: the %s is NULL, but the call needs %zu bytes there",
+                   role->call, role->buffer, buffer->bytes);
+}
+
+int tl_buffer_check(torus_context *c, const struct tl_role *role, const struct tl_buffer *buffer)
+{
+    struct td_place place;
+    struct tl_block *block = NULL;
+    if (buffer->bytes == 0 || buffer->scratch)
+        return TORUS_OK;
+    if (!buffer->pointer)
+        return is_null(c, role, buffer);
+    return tl_memory_find(c, role, buffer->pointer + buffer->begin,
+                          (size_t)(buffer->end - buffer->begin), &place, &block);
+}
+
+int tl_buffer_bind(torus_context *c, const struct tl_role *role, const struct tl_buffer *buffer,
+                   size_t alignment, struct tl_binding *b, struct td_place *place, bool *staged)
 {
     *place = (struct td_place){0};
     *staged = false;
     if (buffer->bytes == 0)
         return TORUS_OK;
     if (!buffer->pointer && !buffer->scratch)
-        return tl_fail(c, TORUS_ERR_INVALID,
-                       "the buffer is NULL, but the call needs %zu bytes there", buffer->bytes);
+        return is_null(c, role, buffer);
     struct tl_block *block = NULL;
     int error = TORUS_OK;
     if (!buffer->scratch)
-        error = tl_memory_find(c, buffer->pointer + buffer->begin,
+        error = tl_memory_find(c, role, buffer->pointer + buffer->begin,
                                (size_t)(buffer->end - buffer->begin), place, &block);
     if (error != TORUS_OK)
         return error;

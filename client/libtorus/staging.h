@@ -44,11 +44,14 @@ struct tl_binding {
     size_t bytes;
 };
 
+/* tl_buffer_check returns TORUS_OK if tl_buffer_bind would accept the memory of a buffer. */
+int tl_buffer_check(torus_context *c, const struct tl_role *role, const struct tl_buffer *buffer);
+
 /* tl_buffer_bind makes shared memory available for a buffer, and writes its place; a buffer of no
  * bytes has an empty place. *staged: the place is a staging copy, whose pieces are contiguous. On
  * an error its sentence is recorded, and tl_binding_release is due too. */
-int tl_buffer_bind(torus_context *c, const struct tl_buffer *buffer, size_t alignment,
-                   struct tl_binding *b, struct td_place *place, bool *staged);
+int tl_buffer_bind(torus_context *c, const struct tl_role *role, const struct tl_buffer *buffer,
+                   size_t alignment, struct tl_binding *b, struct td_place *place, bool *staged);
 
 /* tl_binding_release unpins or frees the memory. `results`: it copies results to the caller first.
  */

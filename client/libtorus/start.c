@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "start.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,6 +37,12 @@ static void place_inner(const struct tl_work *w, torus_request *r, struct td_pla
         memcpy(copy + at, s->pointer + w->inner.at, w->inner.bytes);
 }
 
+/* role_of names a buffer of a call. */
+static struct tl_role role_of(const struct tl_work *w, int which)
+{
+    return (struct tl_role){w->what.name, tl_work_buffer(w, which)};
+}
+
 /* pin_result hands the fold to the request and pins the memory that the fold writes. */
 static int pin_result(struct tl_work *w, torus_request *r, bool staged)
 {
@@ -43,13 +50,14 @@ static int pin_result(struct tl_work *w, torus_request *r, bool staged)
     if (!f->op)
         return TORUS_OK;
     struct td_place place;
+    const struct tl_role role = role_of(w, 1);
     ptrdiff_t begin = 0, end = (ptrdiff_t)f->block;
     if (f->type && !tl_type_span(f->type, f->block / f->element, &begin, &end))
         return tl_fail(r->context, TORUS_ERR_INVALID, "the counts overflow");
     int error = TORUS_OK;
     if (f->out)
-        error = tl_memory_find(r->context, (uint8_t *)f->out + begin, (size_t)(end - begin), &place,
-                               &f->block_out);
+        error = tl_memory_find(r->context, &role, (uint8_t *)f->out + begin, (size_t)(end - begin),
+                               &place, &f->block_out);
     if (error != TORUS_OK)
         return error;
     if (!tl_fold_use(f))
@@ -67,8 +75,9 @@ static int bind_buffers(struct tl_work *w, torus_request *r, struct td_place pla
 {
     size_t alignment = td_call_alignment(w->call.kind, w->call.type);
     int first = w->inner_buffer == 1 ? 0 : 1, second = 1 - first;
-    int error = tl_buffer_bind(r->context, &w->buffer[first], alignment, &r->binding[first],
-                               &place[first], &staged[first]);
+    const struct tl_role role[2] = {role_of(w, 0), role_of(w, 1)};
+    int error = tl_buffer_bind(r->context, &role[first], &w->buffer[first], alignment,
+                               &r->binding[first], &place[first], &staged[first]);
     if (error != TORUS_OK)
         return error;
     if (w->same)
@@ -76,8 +85,8 @@ static int bind_buffers(struct tl_work *w, torus_request *r, struct td_place pla
     else if (w->inner_buffer == second)
         place_inner(w, r, place, staged[first]);
     else
-        error = tl_buffer_bind(r->context, &w->buffer[second], alignment, &r->binding[second],
-                               &place[second], &staged[second]);
+        error = tl_buffer_bind(r->context, &role[second], &w->buffer[second], alignment,
+                               &r->binding[second], &place[second], &staged[second]);
     return error == TORUS_OK ? pin_result(w, r, staged[1]) : error;
 }
 
@@ -163,16 +172,35 @@ static int begin(struct tl_work *w, torus_request **request)
     return error;
 }
 
+static int no_group(const struct tl_collective *what)
+{
+    char function[64];
+    snprintf(function, sizeof function, "torus_%s", what->name);
+    return tl_no_group(function);
+}
+
 int tl_start_check(struct tl_work *w, const struct tl_collective *what)
 {
     if (!what->group)
-        return TORUS_ERR_INVALID;
+        return no_group(what);
     *w = (struct tl_work){.what = *what};
     const char *wrong = tl_buffers_make(w);
     if (!wrong)
         return TORUS_OK;
     tl_buffers_free(w);
     return tl_fail(what->group->context, TORUS_ERR_INVALID, "%s: %s", what->name, wrong);
+}
+
+int tl_start_check_memory(const struct tl_work *w)
+{
+    int error = TORUS_OK;
+    for (int i = 0; i < 2 && error == TORUS_OK; i++) {
+        const struct tl_role role = role_of(w, i);
+        if (i == w->inner_buffer || (i == 0 && w->same))
+            continue; /* it has memory of the other buffer */
+        error = tl_buffer_check(w->what.group->context, &role, &w->buffer[i]);
+    }
+    return error;
 }
 
 int tl_start(const struct tl_collective *what, torus_request **request)

@@ -15,4 +15,8 @@ int tl_start(const struct tl_collective *what, torus_request **request);
 /* tl_run starts the collective and waits for it. */
 int tl_run(const struct tl_collective *what);
 
+/* tl_start_check_memory checks that the buffers are not NULL, and inside their memory of
+ * torus_alloc. */
+int tl_start_check_memory(const struct tl_work *w);
+
 #endif

@@ -171,11 +171,12 @@ int torus_isplit(torus_group *g, int32_t colour, int32_t key, torus_group **made
     TL_GUARD(g ? g->context : NULL);
     torus_request *r = NULL;
     if (!g || !made)
-        return TORUS_ERR_INVALID;
+        return g ? tl_null(g->context, "torus_split", "made") : tl_no_group("torus_split");
     *made = NULL;
     if (colour < 0 && colour != TORUS_UNDEFINED)
         return tl_fail(g->context, TORUS_ERR_INVALID,
                        "split: colour %d must be 0 or more, or TORUS_UNDEFINED", colour);
+    static const struct tl_role role = {"split", "buffer"};
     struct split_choice own = {colour, key};
     const struct tl_buffer from = {.pointer = (uint8_t *)&own,
                                    .bytes = sizeof own,
@@ -196,10 +197,11 @@ int torus_isplit(torus_group *g, int32_t colour, int32_t key, torus_group **made
                                           .digest = td_call_digest(TD_DIGEST_SPLIT, 0)};
     r->on_reply = split_reply;
     r->new_group_out = made;
-    error = tl_buffer_bind(g->context, &from, 1, &r->binding[0], &q.u.operation.source, &staged);
+    error =
+        tl_buffer_bind(g->context, &role, &from, 1, &r->binding[0], &q.u.operation.source, &staged);
     if (error == TORUS_OK)
-        error =
-            tl_buffer_bind(g->context, &to, 1, &r->binding[1], &q.u.operation.destination, &staged);
+        error = tl_buffer_bind(g->context, &role, &to, 1, &r->binding[1],
+                               &q.u.operation.destination, &staged);
     if (error == TORUS_OK)
         return tl_request_submit(r, &q, request);
     tl_request_free(r);
@@ -274,10 +276,11 @@ static int send_list(torus_group *g, uint64_t number, const uint64_t *list, uint
     return tl_request_submit(r, &q, request);
 }
 
-int tl_subgroup_begin(const torus_group *g, torus_group **made, torus_request **request)
+int tl_subgroup_begin(const torus_group *g, const char *function, torus_group **made,
+                      torus_request **request)
 {
     if (!g || !made)
-        return TORUS_ERR_INVALID;
+        return g ? tl_null(g->context, function, "made") : tl_no_group(function);
     *made = NULL;
     if (!request)
         return tl_fail(g->context, TORUS_ERR_INVALID, "request is NULL");
@@ -289,12 +292,12 @@ int torus_igroup_create(torus_group *g, const uint32_t *ranks, uint32_t count, u
                         torus_group **made, torus_request **request)
 {
     TL_GUARD(g ? g->context : NULL);
-    int error = tl_subgroup_begin(g, made, request);
+    int error = tl_subgroup_begin(g, "torus_group_create", made, request);
     if (error != TORUS_OK)
         return error;
     torus_context *c = g->context;
     if (!ranks)
-        return tl_fail(c, TORUS_ERR_INVALID, "the list of ranks is NULL");
+        return tl_fail(c, TORUS_ERR_INVALID, "torus_group_create: ranks is NULL");
     if (count == 0 || count > g->size)
         return tl_fail(c, TORUS_ERR_INVALID, "cannot create a group of %u ranks: expected 1 to %u",
                        count, g->size);
@@ -340,7 +343,7 @@ static int copy_group(torus_group *g, unsigned way, uint64_t number, torus_group
 int torus_idup(torus_group *g, torus_group **made, torus_request **request)
 {
     TL_GUARD(g ? g->context : NULL);
-    int error = tl_subgroup_begin(g, made, request);
+    int error = tl_subgroup_begin(g, "torus_dup", made, request);
     return error == TORUS_OK ? copy_group(g, BY_DUP, g->dups++, made, request) : error;
 }
 
@@ -367,7 +370,7 @@ int torus_group_free(torus_group *g)
 {
     TL_GUARD(g ? g->context : NULL);
     if (!g)
-        return TORUS_ERR_INVALID;
+        return tl_no_group("torus_group_free");
     if (!g->member)
         return tl_fail(g->context, TORUS_ERR_INVALID,
                        "torus_group_free cannot free the world group: call torus_leave");

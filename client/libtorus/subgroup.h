@@ -11,7 +11,8 @@
 
 /* tl_subgroup_begin checks the arguments of a call that creates a group, and sets *made and
  * *request to NULL. */
-int tl_subgroup_begin(const torus_group *g, torus_group **made, torus_request **request);
+int tl_subgroup_begin(const torus_group *g, const char *function, torus_group **made,
+                      torus_request **request);
 
 /* tl_subgroup_new returns a group of `count` ranks of `from`, before the daemon has given it a
  * number, or NULL if memory runs out. `ranks` lists the members; NULL: all ranks. `rank` is the

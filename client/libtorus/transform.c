@@ -38,12 +38,19 @@ static struct torus_fft_desc desc_of(const struct shape *w)
     return d;
 }
 
+/* refuse refuses a call without a group, or without a shape. */
+static int refuse(const torus_group *g, const struct shape *w)
+{
+    const char *function = w->dimensions == 2 ? "torus_fft2" : "torus_fft3";
+    return g ? tl_null(g->context, function, "shape") : tl_no_group(function);
+}
+
 /* transform plans, executes and frees. The error of the execution prevails. */
 static int transform(torus_group *g, const struct shape *w, const void *source, void *destination)
 {
     torus_plan *plan = NULL;
     if (!g || !w->shape)
-        return TORUS_ERR_INVALID;
+        return refuse(g, w);
     const struct torus_fft_desc d = desc_of(w);
     int error = torus_plan_fft(g, &d, &plan);
     if (error != TORUS_OK)
@@ -127,7 +134,7 @@ static int itransform(torus_group *g, const struct shape *w, const void *source,
                       torus_request **request)
 {
     if (!g || !w->shape)
-        return TORUS_ERR_INVALID;
+        return refuse(g, w);
     torus_context *c = g->context;
     int error = tl_ready(c);
     if (error != TORUS_OK)

@@ -410,7 +410,7 @@ static int begin(torus_context *c, const char *function, int type, struct tl_typ
                  struct tl_type **of, struct tl_type **t)
 {
     if (!c)
-        return TORUS_ERR_INVALID;
+        return tl_null(NULL, function, "context");
     if (!made)
         return tl_fail(c, TORUS_ERR_INVALID, "%s: made is NULL", function);
     if (!(*of = tl_type_find(c, type, basic)))
@@ -536,7 +536,7 @@ int torus_type_free(torus_context *c, int type)
     TL_GUARD(c);
     struct tl_type basic, *t = c && type >= TL_TYPE_FIRST ? tl_type_find(c, type, &basic) : NULL;
     if (!c)
-        return TORUS_ERR_INVALID;
+        return tl_null(NULL, "torus_type_free", "context");
     if (!t)
         return tl_fail(c, TORUS_ERR_INVALID,
                        "torus_type_free: %d is not a derived type of this context, or was freed",
@@ -552,7 +552,7 @@ int torus_type_bytes(torus_context *c, int type, size_t *bytes)
     TL_GUARD(c);
     struct tl_type basic, *t = c ? tl_type_find(c, type, &basic) : NULL;
     if (!c)
-        return TORUS_ERR_INVALID;
+        return tl_null(NULL, "torus_type_bytes", "context");
     if (!t || !bytes || t->pair[0])
         return tl_fail(c, TORUS_ERR_INVALID, "torus_type_bytes: %s",
                        !t       ? "the type is unknown or was freed"
@@ -567,7 +567,7 @@ int torus_type_extent(torus_context *c, int type, ptrdiff_t *lower, size_t *exte
     TL_GUARD(c);
     struct tl_type basic, *t = c ? tl_type_find(c, type, &basic) : NULL;
     if (!c)
-        return TORUS_ERR_INVALID;
+        return tl_null(NULL, "torus_type_extent", "context");
     if (!t || !lower || !extent || t->pair[0])
         return tl_fail(c, TORUS_ERR_INVALID, "torus_type_extent: %s",
                        !t                  ? "the type is unknown or was freed"

@@ -32,7 +32,7 @@ int torus_test(torus_request *r)
 {
     TL_GUARD(r ? r->context : NULL);
     if (!r)
-        return TORUS_ERR_INVALID;
+        return tl_null(NULL, "torus_test", "request");
     int error = progress(r);
     if (error != TORUS_OK)
         return error;
@@ -43,7 +43,7 @@ int torus_peek(torus_request *r)
 {
     TL_GUARD(r ? r->context : NULL);
     if (!r)
-        return TORUS_ERR_INVALID;
+        return tl_null(NULL, "torus_peek", "request");
     int error = progress(r);
     return error != TORUS_OK ? error : r->error;
 }
@@ -52,7 +52,7 @@ int torus_wait(torus_request *r, int64_t timeout_ns)
 {
     TL_GUARD(r ? r->context : NULL);
     if (!r)
-        return TORUS_ERR_INVALID;
+        return tl_null(NULL, "torus_wait", "request");
     torus_context *c = r->context;
     int64_t deadline = deadline_after(timeout_ns);
     if (!tl_is_own(c))
@@ -83,11 +83,12 @@ static torus_context *context_of(torus_request *const *requests, size_t count)
 
 /* check returns TORUS_OK if the requests that are not NULL belong to one context of this process,
  * which it writes to *context: NULL if all are. */
-static int check(torus_request *const *requests, size_t count, torus_context **context)
+static int check(const char *function, torus_request *const *requests, size_t count,
+                 torus_context **context)
 {
     *context = NULL;
     if (!requests && count > 0)
-        return TORUS_ERR_INVALID;
+        return tl_null(NULL, function, "requests");
     for (size_t i = 0; i < count; i++) {
         if (!requests[i])
             continue;
@@ -133,9 +134,9 @@ int torus_waitany(torus_request **requests, size_t count, int64_t timeout_ns, si
 {
     TL_GUARD(context_of(requests, count));
     torus_context *c = NULL;
-    int error = check(requests, count, &c);
+    int error = check("torus_waitany", requests, count, &c);
     if (!index)
-        return TORUS_ERR_INVALID;
+        return tl_null(c, "torus_waitany", "index");
     *index = TORUS_NO_REQUEST;
     if (error != TORUS_OK || !c)
         return error;
@@ -187,9 +188,9 @@ int torus_waitsome(torus_request **requests, size_t count, int64_t timeout_ns, s
     TL_GUARD(context_of(requests, count));
     torus_context *c = NULL;
     struct outcome first = {.error = TORUS_OK};
-    int error = check(requests, count, &c);
+    int error = check("torus_waitsome", requests, count, &c);
     if (!completed || !indices)
-        return TORUS_ERR_INVALID;
+        return tl_null(c, "torus_waitsome", completed ? "indices" : "completed");
     *completed = 0;
     if (error != TORUS_OK || !c)
         return error;
@@ -209,7 +210,7 @@ int torus_waitall(torus_request **requests, size_t count, int64_t timeout_ns, in
     torus_context *c = NULL;
     struct outcome first = {.error = TORUS_OK};
     int64_t deadline = deadline_after(timeout_ns);
-    int error = check(requests, count, &c), got = TORUS_OK;
+    int error = check("torus_waitall", requests, count, &c), got = TORUS_OK;
     if (error != TORUS_OK)
         return error;
     for (size_t i = 0; errors && i < count; i++)

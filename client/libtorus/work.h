@@ -71,4 +71,10 @@ static inline bool tl_at_root(const struct tl_work *w)
     return w->what.group->rank == w->what.root;
 }
 
+/* tl_work_buffer returns the name of a buffer, for sentences. */
+static inline const char *tl_work_buffer(const struct tl_work *w, int which)
+{
+    return w->what.kind == TD_KIND_BROADCAST ? "buffer" : which ? "destination" : "source";
+}
+
 #endif

@@ -95,7 +95,7 @@ static void operators_and_grids_that_differ_are_named(void **state)
     int sum[2] = {op_of(0, "sum"), op_of(1, "sum")}, other = op_of(1, "another");
     torus_iallreduce(world[0], a[0], b[0], 1, TORUS_INT32, sum[0], &r[0]);
     torus_iallreduce(world[1], a[1], b[1], 1, TORUS_INT32, other, &r[1]);
-    assert_mismatch(r, "allreduce(", "user-defined operator");
+    assert_mismatch(r, "user-defined operator", "commutativity of the operators differs");
     torus_iscan(world[0], a[0], b[0], 1, TORUS_OPAQUE, sum[0], &r[0]);
     torus_iexscan(world[1], a[1], b[1], 1, TORUS_OPAQUE, sum[1], &r[1]);
     assert_mismatch(r, "called scan(", "called exscan(");
@@ -139,16 +139,18 @@ static void wrong_calls_are_refused_and_not_made(void **state)
     REFUSED(torus_allgatherv(g, a, 1, b, wrap, NULL, TORUS_BYTE), "overflow");
     REFUSED(torus_allgather(g, a, b, SIZE_MAX / 8, t), "overflow");
     REFUSED(torus_allreduce(g, a, b, SIZE_MAX / 4 + 2, t, TORUS_SUM), "overflow");
-    REFUSED(torus_neighbour_alltoall(g, NULL, a, b, 1, t), "torus_grid.size");
+    REFUSED(torus_neighbour_alltoall(g, NULL, a, b, 1, t), "the grid or graph is NULL");
     struct torus_grid grid = {.size = sizeof grid, .dimensions = 2, .extent = {2, 2}};
     REFUSED(torus_neighbour_alltoall(g, &grid, a, b, 1, t), "the size of the group");
     grid.extent[0] = 1;
     REFUSED(torus_neighbour_alltoall(g, &grid, TORUS_IN_PLACE, b, 1, t),
             "do not support TORUS_IN_PLACE");
     REFUSED(torus_neighbour_alltoallv(g, &grid, a, NULL, NULL, b, ones, NULL, t), "NULL");
-    REFUSED(torus_reduce(g, a, b, 1, TORUS_OPAQUE, TORUS_SUM, 0), "type");
-    REFUSED(torus_reduce(g, a, b, 1, t, 4711, 0), "operator");
-    REFUSED(torus_reduce(g, a, b, 1, t, TORUS_SUM, 2), "root");
+    REFUSED(torus_reduce(g, a, b, 1, TORUS_OPAQUE, TORUS_SUM, 0),
+            "TORUS_OPAQUE needs an operator of torus_op_create");
+    REFUSED(torus_reduce(g, a, b, 1, t, 4711, 0), "the operator is unknown (was it freed?)");
+    REFUSED(torus_reduce(g, a, b, 1, TORUS_OPAQUE, 4711, 0), "the operator is unknown");
+    REFUSED(torus_reduce(g, a, b, 1, t, TORUS_SUM, 2), "root 2 is not a rank: they are 0 to 1");
     REFUSED(torus_reduce(g, a, b, 1, TORUS_DOUBLE, TORUS_BAND, 0), "integers");
     REFUSED(torus_gather(g, a, b, 1, 99, 0), "type");
     REFUSED(torus_allgather(g, NULL, b, 1, t), "NULL");
@@ -165,6 +167,40 @@ static void wrong_calls_are_refused_and_not_made(void **state)
     REFUSED(torus_barrier_init(g, NULL), "NULL");
     assert_int_equal(torus_persistent_start(NULL, NULL), TORUS_ERR_INVALID);
     barrier_all(world, 2); /* refused calls have no sequence number */
+    close_both();
+}
+
+/* Sentences name the call and its buffer; a count that is too large is not called an overlap. */
+static void wrong_buffers_are_named(void **state)
+{
+    (void)state;
+    int32_t a[8] = {0}, b[8] = {0};
+    const int t = TORUS_INT32;
+    torus_persistent *p = NULL;
+    open_both("");
+    torus_group *g = world[0];
+    int32_t *shared = torus_alloc(context[0], 64), *more = torus_alloc(context[0], 64);
+    REFUSED(torus_broadcast(g, a, 1, t, UINT32_MAX),
+            "broadcast: root 4294967295 is not a rank: they are 0 to 1");
+    REFUSED(torus_broadcast(g, TORUS_IN_PLACE, 1, t, 0),
+            "broadcast: there is one buffer, so TORUS_IN_PLACE has no meaning");
+    REFUSED(torus_broadcast(g, NULL, 1, t, 0), "broadcast: the buffer is NULL");
+    REFUSED(torus_allreduce(g, NULL, b, 2, t, TORUS_SUM),
+            "allreduce: the source is NULL, but the call needs 8 bytes there");
+    REFUSED(torus_allreduce(g, a, NULL, 2, t, TORUS_SUM), "allreduce: the destination is NULL");
+    REFUSED(torus_allreduce_init(g, NULL, b, 2, t, TORUS_SUM, &p), "the source is NULL");
+    REFUSED(torus_allreduce_init(g, a, NULL, 2, t, TORUS_SUM, &p), "the destination is NULL");
+    REFUSED(torus_allreduce_init(g, shared, b, 20, t, TORUS_SUM, &p), "ends after 64 bytes");
+    assert_null(p);
+    REFUSED(torus_allreduce(g, shared, b, 20, t, TORUS_SUM), "the source needs 80 bytes at");
+    REFUSED(torus_allreduce(g, shared, more, 2000, t, TORUS_SUM), "the source needs 8000 bytes at");
+    REFUSED(torus_allreduce(g, a, b, (size_t)1 << 30, t, TORUS_SUM), "overlap (4 GiB at");
+    struct torus_grid grid = {.dimensions = 1, .extent = {2}};
+    REFUSED(torus_neighbour_alltoall(g, &grid, a, b, 1, t),
+            "torus_grid.size is 0: set it to sizeof");
+    grid.size = 1;
+    REFUSED(torus_neighbour_alltoall(g, &grid, a, b, 1, t), "torus_grid.size is 1, not");
+    barrier_all(world, 2);
     close_both();
 }
 
@@ -477,6 +513,7 @@ int main(void)
         cmocka_unit_test_teardown(what_differs_between_ranks_is_named, clean_up),
         cmocka_unit_test_teardown(operators_and_grids_that_differ_are_named, clean_up),
         cmocka_unit_test_teardown(wrong_calls_are_refused_and_not_made, clean_up),
+        cmocka_unit_test_teardown(wrong_buffers_are_named, clean_up),
         cmocka_unit_test_teardown(operators_run_when_the_request_completes_and_are_kept_until_then,
                                   clean_up),
         cmocka_unit_test_teardown(persistent_calls_start_in_any_order, clean_up),

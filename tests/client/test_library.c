@@ -83,7 +83,7 @@ static void buffers_that_run_out_of_their_memory_are_refused(void **state)
     b[0] = 42;
     assert_int_equal(torus_allreduce(g, TORUS_IN_PLACE, a, 100, TORUS_DOUBLE, TORUS_SUM),
                      TORUS_ERR_INVALID);
-    assert_says(c, "needs 800 bytes");
+    assert_says(c, "allreduce: the destination needs 800 bytes");
     assert_int_equal(torus_allreduce(g, TORUS_IN_PLACE, a + 1, 8, TORUS_DOUBLE, TORUS_SUM),
                      TORUS_ERR_INVALID);
     assert_true(b[0] == 42);
@@ -92,6 +92,61 @@ static void buffers_that_run_out_of_their_memory_are_refused(void **state)
     assert_says(c, "has been freed");
     assert_null(torus_alloc(c, (size_t)1 << 40));
     assert_says(c, "[limits] region");
+    torus_close(c);
+    stop();
+}
+
+#define NULL_IS(context, call, words)                                                              \
+    do {                                                                                           \
+        assert_int_equal(call, TORUS_ERR_INVALID);                                                 \
+        assert_non_null(strstr(torus_last_error(context), words));                                 \
+    } while (0)
+
+static const char no_group[] =
+    "torus_barrier: the group is NULL (torus_split gives NULL for TORUS_UNDEFINED)";
+
+/* A sentence of the thread comes before older ones of the context. */
+static void null_is_refused_with_a_true_sentence(void **state)
+{
+    (void)state;
+    torus_context *c = NULL;
+    torus_group *g = NULL, *made = NULL;
+    struct torus_open_options options = {.size = 0};
+    struct torus_statistics statistics = {.size = 0};
+    double a = 0;
+    assert_non_null(strstr(torus_last_error(NULL), "no call without a context has failed"));
+    start(1, "");
+    join_all(&c, &g, 1);
+    assert_int_equal(torus_broadcast(g, &a, 1, TORUS_DOUBLE, 7), TORUS_ERR_INVALID);
+    NULL_IS(c, torus_barrier(NULL), no_group);
+    NULL_IS(NULL, torus_barrier(NULL), no_group);
+    NULL_IS(c, torus_allreduce(NULL, &a, &a, 1, TORUS_DOUBLE, TORUS_SUM),
+            "torus_allreduce: the group");
+    NULL_IS(c, torus_wait(NULL, -1), "torus_wait: request is NULL");
+    NULL_IS(c, torus_cancel(NULL), "torus_cancel: request is NULL");
+    NULL_IS(c, torus_join(c, NULL, NULL), "torus_join: world is NULL");
+    NULL_IS(c, torus_join(NULL, NULL, &made), "torus_join: context is NULL");
+    NULL_IS(c, torus_split(g, 0, 0, NULL), "torus_split: made is NULL");
+    NULL_IS(c, torus_group_free(NULL), "torus_group_free: the group is NULL");
+    NULL_IS(c, torus_leave(NULL), "torus_leave: the group is NULL");
+    NULL_IS(c, torus_set_timeout(NULL, 1), "torus_set_timeout: the group is NULL");
+    NULL_IS(c, torus_dispatch(NULL), "torus_dispatch: context is NULL");
+    NULL_IS(c, torus_statistics(c, NULL), "torus_statistics: statistics is NULL");
+    NULL_IS(c, torus_statistics(NULL, &statistics), "torus_statistics: context is NULL");
+    NULL_IS(c, torus_statistics(c, &statistics), "torus_statistics.size is 0: set it to sizeof");
+    NULL_IS(c, torus_shape(NULL, NULL, NULL), "torus_shape: context is NULL");
+    NULL_IS(c, torus_start(NULL, NULL, NULL, NULL), "torus_start: plan is NULL");
+    NULL_IS(c, torus_open(NULL, NULL), "torus_open: context is NULL");
+    assert_int_equal(torus_broadcast(g, &a, 1, TORUS_DOUBLE, 7), TORUS_ERR_INVALID);
+    assert_says(c, "root 7 is not a rank"); /* the context's sentence is the later one again */
+    assert_int_equal(torus_rank(NULL) + torus_size(NULL) + torus_node(NULL), 0);
+    assert_int_equal(torus_fd(NULL), -1);
+    assert_null(torus_alloc(NULL, 8));
+    assert_int_equal(torus_free(NULL, NULL), TORUS_OK);
+    torus_set_log(NULL, NULL, NULL);
+    torus_close(c);
+    assert_int_equal(torus_open(&c, &options), TORUS_ERR_INVALID);
+    assert_says(c, "torus_open_options.size is 0: set it to sizeof the structure");
     torus_close(c);
     stop();
 }
@@ -525,6 +580,7 @@ int main(void)
         cmocka_unit_test_teardown(calls_without_room_shift_no_results, clean_up),
         cmocka_unit_test_teardown(memory_of_a_cancelled_call_can_be_freed, clean_up),
         cmocka_unit_test_teardown(buffers_that_run_out_of_their_memory_are_refused, clean_up),
+        cmocka_unit_test_teardown(null_is_refused_with_a_true_sentence, clean_up),
         cmocka_unit_test_teardown(a_callback_may_close_the_context, clean_up),
         cmocka_unit_test_teardown(iclose_waits_for_nothing_and_takes_nothing_away, clean_up),
         cmocka_unit_test_teardown(iclose_leaves_many_groups, clean_up),

@@ -161,7 +161,7 @@ static void wrong_arguments_are_refused(void **state)
     REFUSED("operator", a, a + 2, 2, TORUS_INT32, 4711);
     REFUSED("operator", a, a + 2, 2, TORUS_INT32, -1);
     REFUSED("type", a, a + 2, 2, -1, TORUS_SUM);
-    REFUSED("type", a, a + 2, 2, TORUS_OPAQUE, TORUS_SUM);
+    REFUSED("TORUS_OPAQUE needs an operator", a, a + 2, 2, TORUS_OPAQUE, TORUS_SUM);
     REFUSED("numbers", a, a + 2, 2, TORUS_BYTE, TORUS_SUM);
     REFUSED("NULL", NULL, a, 2, TORUS_INT32, TORUS_SUM);
     REFUSED("NULL", a, NULL, 2, TORUS_INT32, TORUS_SUM);

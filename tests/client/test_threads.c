@@ -4,8 +4,10 @@
 #include "daemons.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { THREADS = 6, ROUNDS = 20, COUNT = 3000 };
 
@@ -157,6 +159,64 @@ static void threads_on_the_routed_fabric_do(void **state)
     play_all(3, "[torus]\nfabric = routed\n");
 }
 
+/* struct waiter: a thread that waits inside a context. */
+struct waiter {
+    torus_request *request;
+    _Atomic pid_t thread; /* 0: not started yet */
+    int error;
+};
+
+static void *wait_inside(void *argument)
+{
+    struct waiter *w = argument;
+    w->thread = gettid();
+    w->error = torus_wait(w->request, -1);
+    return NULL;
+}
+
+/* sleeps returns true if a thread of this process sleeps. */
+static bool sleeps(pid_t thread)
+{
+    char path[64], state = '?';
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)thread);
+    FILE *f = fopen(path, "re");
+    assert_non_null(f);
+    assert_int_equal(fscanf(f, "%*d (%*[^)]) %c", &state), 1);
+    fclose(f);
+    return state == 'S';
+}
+
+/* A context without threads refuses the calls of other threads while one is inside. */
+static void a_second_thread_in_a_context_is_refused(void **state)
+{
+    (void)state;
+    static const char said[] =
+        "two threads use this context at once: set torus_open_options.threads";
+    torus_context *c[2];
+    torus_group *g[2];
+    torus_request *r = NULL;
+    pthread_t thread;
+    start(1, "");
+    join_all(c, g, 2);
+    struct waiter w = {.error = TORUS_PENDING};
+    assert_int_equal(torus_ibarrier(g[0], &w.request), TORUS_OK);
+    assert_int_equal(pthread_create(&thread, NULL, wait_inside, &w), 0);
+    while (w.thread == 0 || !sleeps(w.thread)) /* until the other thread waits inside */
+        sched_yield();
+    assert_int_equal(torus_dispatch(c[0]), TORUS_ERR_INVALID);
+    assert_string_equal(torus_last_error(c[0]), said);
+    assert_int_equal(torus_ibarrier(g[0], &r), TORUS_ERR_INVALID);
+    assert_null(torus_alloc(c[0], 64));
+    assert_int_equal(torus_fd(c[0]), -1);
+    assert_string_equal(torus_last_error(c[0]), said);
+    assert_int_equal(torus_barrier(g[1]), TORUS_OK);
+    pthread_join(thread, NULL);
+    assert_int_equal(w.error, TORUS_OK);
+    barrier_all(g, 2); /* the context is free again */
+    close_all(c, 2);
+    stop();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -164,6 +224,7 @@ int main(void)
                                   clean_up),
         cmocka_unit_test_teardown(threads_of_several_nodes_do, clean_up),
         cmocka_unit_test_teardown(threads_on_the_routed_fabric_do, clean_up),
+        cmocka_unit_test_teardown(a_second_thread_in_a_context_is_refused, clean_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,7 @@
 
 usage: guards.py SOURCE
 
-A function passes if its body begins with TL_GUARD, if its body is one expression without a semicolon
+A function passes if its body begins with TL_GUARD or TL_GUARD_ELSE, if its body is one expression without a semicolon
 inside the macro FORMS (those functions end in tl_start, tl_run or tl_persistent_new, which are
 checked too), or if WITHOUT names it with the reason.
 """
@@ -46,7 +46,7 @@ def main():
                 continue
             checked += 1
             seen.add(name)
-            if name not in WITHOUT and "TL_GUARD(" not in body:
+            if name not in WITHOUT and "TL_GUARD(" not in body and "TL_GUARD_ELSE(" not in body:
                 print(f"{os.path.relpath(path, sys.argv[1])}: {name} has no TL_GUARD")
                 wrong += 1
     for name in sorted(set(WITHOUT) - seen) + sorted(GUARDED - seen):
