@@ -457,7 +457,7 @@ static void wrong_edges_are_refused(void **state)
     start(1, "");
     join_ranks(2, false);
     torus_group *g = world[0];
-    REFUSED("torus_graph.size", torus_igraph_alltoall(g, NULL, a, b, 1, type, r));
+    REFUSED("graph is NULL", torus_igraph_alltoall(g, NULL, a, b, 1, type, r));
     other.size = 8;
     REFUSED("torus_graph.size", torus_igraph_alltoall(g, &other, a, b, 1, type, r));
     other = graph;
