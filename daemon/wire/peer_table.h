@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* peer_table: the kinds of tree messages and their fields. The codec (fields.h) is driven by it, and
- * so are the tests that draw, compare and read messages of every kind: a new field is a line here,
- * and one in proto/peer.proto. */
+/* peer_table: the kinds of tree messages and their fields. The codec (fields.h) is driven by it,
+ * and so are the tests that draw, compare and read messages of every kind: a new field is a line
+ * here, and one in proto/peer.proto. */
 #ifndef TD_WIRE_PEER_TABLE_H
 #define TD_WIRE_PEER_TABLE_H
 
