@@ -133,15 +133,25 @@ static bool get_list(const struct td_wire_field *f, const void *from, const void
 
 /* ---- messages in messages ---- */
 
+/* is_zero returns true if a struct has no bit set; its message would say nothing. */
+static bool is_zero(const char *bytes, size_t size)
+{
+    return bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0;
+}
+
 /* put_message leaves a message out that says nothing, unless it is required. */
 static bool put_message(const struct td_wire_field *f, const void *from, void *to,
                         struct td_wire_scratch *scratch)
 {
+    bool required = f->flags & TD_WIRE_REQUIRED;
+    if (!required && is_zero(from, f->of->bytes))
+        return true; /* most calls have no counts and no plan */
     size_t before = scratch->used, bytes = f->of->descriptor->sizeof_message;
-    ProtobufCMessage *m = td_wire_new(f->of, scratch), *empty = td_wire_new(f->of, scratch);
+    ProtobufCMessage *m = td_wire_new(f->of, scratch),
+                     *empty = required ? m : td_wire_new(f->of, scratch);
     if (!empty || !td_wire_put_fields(f->of, from, m, scratch))
         return false;
-    if (f->flags & TD_WIRE_REQUIRED || memcmp(m, empty, bytes) != 0)
+    if (required || memcmp(m, empty, bytes) != 0)
         *(ProtobufCMessage **)to = m;
     else
         scratch->used = before;
