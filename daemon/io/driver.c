@@ -390,7 +390,7 @@ static bool own_fault(void *driver, uint32_t node, char *text, size_t bytes)
 /* fact tells torusctl of the settings, and of the host. */
 static bool fact(void *driver, uint32_t section, unsigned at, struct td_fact *fact)
 {
-    const struct td_loop *loop = driver;
+    struct td_loop *loop = driver;
     if (section == TD_STATUS_SETTINGS)
         return td_config_fact(loop->config, td_peers_security(loop->peers), at, fact);
     return td_host_fact(loop, at, fact);

@@ -174,13 +174,14 @@ static bool keys_wait(const struct td_config *running)
     return wait;
 }
 
-/* show_key_files says whether a reload would change the keys, or why it would fail. */
-static void show_key_files(const struct td_loop *loop, char *text, size_t bytes)
+/* compare_keys says whether a reload would change the keys, or why it would fail. */
+static void compare_keys(const struct td_loop *loop, char *text, size_t bytes)
 {
     const struct td_config *c = loop->config;
     const struct td_security *used = td_peers_security(loop->peers);
     struct td_security fresh = {.keyed = false};
     char why[600];
+    text[0] = '\0';
     if (!used->keyed)
         return;
     if (!td_security_load(&fresh, c->key_file, c->peers_file, &c->topology, c->node, why,
@@ -193,9 +194,9 @@ static void show_key_files(const struct td_loop *loop, char *text, size_t bytes)
     td_security_free(&fresh);
 }
 
-/* show_settings_file says whether the files have settings that the daemon does not have, or why
+/* compare_settings says whether the files have settings that the daemon does not have, or why
  * torusd would not start with them. */
-static void show_settings_file(const struct td_loop *loop, char *text, size_t bytes)
+static void compare_settings(const struct td_loop *loop, char *text, size_t bytes)
 {
     char reload[300], restart[300], why[600];
     if (!td_config_to_do(loop->config, reload, sizeof reload, restart, sizeof restart, why,
@@ -207,6 +208,31 @@ static void show_settings_file(const struct td_loop *loop, char *text, size_t by
         snprintf(text, bytes, "changed: %s%s%s%s%s", reload[0] ? "a reload takes up " : "", reload,
                  reload[0] && restart[0] ? "; " : "", restart[0] ? "a restart takes up " : "",
                  restart);
+}
+
+/* read_files reads the files of the configuration, if the last result is too old. Any user may ask
+ * for facts: a result is kept 100 times as long as it took, so that questions take at most 1 % of
+ * the loop. */
+static void read_files(struct td_loop *loop)
+{
+    struct td_files *f = &loop->files;
+    td_time began = td_loop_now();
+    if (began < f->until)
+        return;
+    compare_keys(loop, f->keys, sizeof f->keys);
+    compare_settings(loop, f->settings, sizeof f->settings);
+    td_time now = td_loop_now();
+    f->until = now + 100 * (now - began);
+}
+
+static void show_key_files(const struct td_loop *loop, char *text, size_t bytes)
+{
+    snprintf(text, bytes, "%s", loop->files.keys);
+}
+
+static void show_settings_file(const struct td_loop *loop, char *text, size_t bytes)
+{
+    snprintf(text, bytes, "%s", loop->files.settings);
 }
 
 /* ---- how long the loop works on one event (busy.h) ---- */
@@ -292,13 +318,15 @@ static const struct {
     {"event_recent_cpu_of", "", show_recent_cpu_of},
 };
 
-bool td_host_fact(const struct td_loop *loop, unsigned at, struct td_fact *fact)
+bool td_host_fact(struct td_loop *loop, unsigned at, struct td_fact *fact)
 {
     if (at >= sizeof facts / sizeof facts[0])
         return false;
     *fact = (struct td_fact){.is_set = false};
     snprintf(fact->name, sizeof fact->name, "%s", facts[at].name);
     snprintf(fact->unit, sizeof fact->unit, "%s", facts[at].unit);
+    if (facts[at].show == show_key_files || facts[at].show == show_settings_file)
+        read_files(loop);
     facts[at].show(loop, fact->value, sizeof fact->value);
     return true;
 }

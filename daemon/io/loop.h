@@ -38,6 +38,12 @@ struct td_loop_upcalls {
     void (*handled)(void *driver, const struct td_event *event);
 };
 
+/* struct td_files: how the files of the configuration compare with the running one (host.c). */
+struct td_files {
+    td_time until; /* the result is kept */
+    char keys[256], settings[256];
+};
+
 struct td_loop {
     uv_loop_t uv;
     const struct td_config *config;
@@ -55,9 +61,10 @@ struct td_loop {
     struct td_plans *plans;
 
     bool stepping;
-    td_time stepped_at;     /* the time of the core's last step */
-    td_time woken_at;       /* when the core was first woken after the last event; 0: it was not */
-    struct td_busy busy;    /* with what the loop was busy */
+    td_time stepped_at;  /* the time of the core's last step */
+    td_time woken_at;    /* when the core was first woken after the last event; 0: it was not */
+    struct td_busy busy; /* with what the loop was busy */
+    struct td_files files;
     struct td_event *queue; /* ring */
     uint32_t queue_head, queue_count, queue_capacity;
     struct td_alarm deadline; /* wakes the core */

@@ -125,6 +125,7 @@ td_err td_reload(const struct td_reload_parts *p, char *to_do, char *text)
     bool good = read;
     if (read) {
         take_up(p, fresh, o);
+        p->loop->files.until = 0;
         answer(o, true, text, TD_TEXT_MAX);
         answer(o, false, to_do, TD_RELOAD_TEXT);
         good = o->refusals.count == 0 && !o->would_not_start[0];

@@ -176,16 +176,10 @@ static bool put_field(const struct td_wire_field *f, const char *message, void *
     const struct td_message_payload *payload = from;
     switch (f->type) {
     case TD_WIRE_U32:
-        *(uint32_t *)to = *(const uint32_t *)from;
-        return true;
     case TD_WIRE_U64:
-        *(uint64_t *)to = *(const uint64_t *)from;
-        return true;
     case TD_WIRE_I32:
-        *(int32_t *)to = *(const int32_t *)from;
-        return true;
     case TD_WIRE_I64:
-        *(int64_t *)to = *(const int64_t *)from;
+        memcpy(to, from, f->bytes); /* both have the same form */
         return true;
     case TD_WIRE_BOOL:
         *(protobuf_c_boolean *)to = *(const bool *)from;
@@ -242,16 +236,10 @@ static bool get_field(const struct td_wire_field *f, const void *from, char *mes
     const ProtobufCBinaryData *bytes = from;
     switch (f->type) {
     case TD_WIRE_U32:
-        *(uint32_t *)to = *(const uint32_t *)from;
-        return true;
     case TD_WIRE_U64:
-        *(uint64_t *)to = *(const uint64_t *)from;
-        return true;
     case TD_WIRE_I32:
-        *(int32_t *)to = *(const int32_t *)from;
-        return true;
     case TD_WIRE_I64:
-        *(int64_t *)to = *(const int64_t *)from;
+        memcpy(to, from, f->bytes); /* both have the same form */
         return true;
     case TD_WIRE_BOOL:
         *(bool *)to = *(const protobuf_c_boolean *)from;

@@ -138,6 +138,13 @@ class Log(unittest.TestCase):
         os.remove(self.path("c0"))
         self.assertRegex(self.ctl("reload").stderr, "reload refused, all settings stay as they were: .*cannot open the file")
 
+    def doctor_says(self, text):
+        """Waits until the doctor says it: a daemon keeps what it has read for 100 times as long as that took."""
+        deadline, said = time.monotonic() + DEADLINE_S, ""
+        while text not in said:
+            self.assertLess(time.monotonic(), deadline, said)
+            said = self.ctl("doctor", "--here").stdout
+
     def test_a_reload_says_that_a_restart_would_fail(self):
         self.daemon(0)
         with open(self.path("c0"), encoding="utf-8") as config:
@@ -150,13 +157,11 @@ class Log(unittest.TestCase):
         self.assertIn("a restart is needed for node.socket; with these settings torusd would not start: "
                       f"socket = {missing}: there is no directory {self.path('missing')}", done.stderr)
         self.wait(0, "with these settings torusd would not start: ")
-        self.assertIn("! with its configuration, torusd of node 0 would not start: socket = ",
-                      self.ctl("doctor", "--here").stdout)
+        self.doctor_says("! with its configuration, torusd of node 0 would not start: socket = ")
         self.first = first
         self.configure("[limits]\nclients = 77\n[log]\nlevel = debug\n[node]\nobservers = no-such\n")
-        self.assertIn("! the configuration of node 0 has settings that its daemon does not have: a reload takes up "
-                      "node.observers, log.level; a restart takes up limits.clients\n  run systemctl restart torusd ",
-                      self.ctl("doctor", "--here").stdout)
+        self.doctor_says("! the configuration of node 0 has settings that its daemon does not have: a reload takes up "
+                         "node.observers, log.level; a restart takes up limits.clients\n  run systemctl restart torusd ")
         done = self.ctl("reload")
         self.assertEqual((done.returncode, done.stdout),
                          (0, "node 0: changed: node.observers, log.level; observers = no-such: there is no group "

@@ -2,6 +2,7 @@
 #include "inspect.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -74,6 +75,22 @@ bool ins_has(const json_t *list, const json_t *value)
         if (json_equal(json_array_get(list, i), value))
             return true;
     return false;
+}
+
+json_t *ins_numbers(const char *text, json_int_t end, size_t most)
+{
+    json_t *list = json_array();
+    for (char *behind = NULL;; text = behind + 1) {
+        json_int_t first = strtoll(text, &behind, 10), last = first;
+        if (behind == text)
+            return list;
+        if (*behind == '-')
+            last = strtoll(behind + 1, &behind, 10);
+        for (; first <= last && first < end && json_array_size(list) < most; first++)
+            json_array_append_new(list, json_integer(first));
+        if (*behind != ',')
+            return list;
+    }
 }
 
 bool ins_has_number(const json_t *list, json_int_t number)

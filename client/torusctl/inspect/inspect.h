@@ -29,6 +29,9 @@ const char *ins_string(const json_t *object, const char *key);
  * ins_has returns true if a list has an equal value. */
 json_t *ins_find(const json_t *list, const char *key, json_int_t value);
 bool ins_has(const json_t *list, const json_t *value);
+/* ins_numbers returns the numbers below `end` of a text such as 1,3-5, and at most `most` of them.
+ */
+json_t *ins_numbers(const char *text, json_int_t end, size_t most);
 /* ins_has_number returns true if a list has this integer. */
 bool ins_has_number(const json_t *list, json_int_t number);
 /* ins_is_rank returns true if the row of a process is that of a rank of a job, and not of another

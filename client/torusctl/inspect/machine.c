@@ -58,29 +58,12 @@ static json_t *absent_json(const struct td_status_row *row)
                : NULL;
 }
 
-/* add_listed adds the nodes of a list such as 3,6-8. */
-static void add_listed(struct ins_machine *m, const char *list)
-{
-    for (char *end = NULL;; list = end + 1) {
-        json_int_t first = strtoll(list, &end, 10), last = first;
-        if (end == list)
-            return;
-        if (*end == '-')
-            last = strtoll(end + 1, &end, 10);
-        for (json_int_t n = first; n <= last && n < (json_int_t)m->nodes; n++)
-            json_array_append_new(m->listed, json_integer(n));
-        if (*end != ',')
-            return;
-    }
-}
-
 bool ins_machine_lists(struct ins_machine *m, json_int_t node)
 {
     if (!m->listed) {
         bool deaf = ins_find(m->silent, "node", torus_node(m->c)); /* it would not answer this */
         json_t *facts = deaf ? NULL : ins_rows(m->c, TD_STATUS_SETTINGS, absent_json);
-        m->listed = json_array();
-        add_listed(m, ins_string(json_array_get(facts, 0), "value"));
+        m->listed = ins_numbers(ins_string(json_array_get(facts, 0), "value"), m->nodes, m->nodes);
         json_decref(facts);
     }
     return ins_has_number(m->listed, node);

@@ -173,18 +173,11 @@ static void name_rank(struct naming *n, json_int_t rank)
 /* name_list names the ranks of a list such as 1, 3-5. */
 static void name_list(struct naming *n, const char *list)
 {
-    enum { RUN_MAX = 64 };
-    for (char *end = NULL;; list = end + 1) {
-        json_int_t first = strtoll(list, &end, 10), last = first;
-        if (end == list)
-            return;
-        if (*end == '-')
-            last = strtoll(end + 1, &end, 10);
-        for (json_int_t rank = first; rank <= last && rank - first < RUN_MAX; rank++)
-            name_rank(n, rank);
-        if (*end != ',')
-            return;
-    }
+    enum { LIST_MAX = 64 };
+    json_t *ranks = ins_numbers(list, TD_JOB_RANKS_MAX, LIST_MAX), *rank = NULL;
+    size_t i = 0;
+    json_array_foreach(ranks, i, rank) name_rank(n, json_integer_value(rank));
+    json_decref(ranks);
 }
 
 /* name_sides names the ranks of the side with the fewest ranks, or of all those with as many. */

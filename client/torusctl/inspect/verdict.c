@@ -27,7 +27,8 @@ struct direction {
 /* struct judge: the facts from which verdicts follow. */
 struct judge {
     struct ins_machine *m;
-    const json_t *peers, *shape, *wrap;
+    const json_t *peers;
+    struct td_topology topology;
     json_t *links;               /* NULL: not asked for */
     struct direction *direction; /* [links], sorted; NULL: not asked for */
     bool routed;                 /* the fabric */
@@ -153,19 +154,18 @@ static bool may_have_node(const struct judge *j, const json_t *operation, json_i
            json_array_size(json_object_get(operation, "processes")) < ranks;
 }
 
-/* hops returns the hops of the shortest way between two nodes. */
-static json_int_t hops(const struct judge *j, json_int_t a, json_int_t b)
+/* read_shape reads the shape of the machine from the state that torusctl has collected. */
+static void read_shape(struct td_topology *t, const json_t *all)
 {
-    json_int_t sum = 0;
-    for (size_t d = json_array_size(j->shape); d-- > 0;) {
-        json_int_t size = json_integer_value(json_array_get(j->shape, d));
-        json_int_t far = size ? llabs(a % size - b % size) : 0;
-        bool wraps = json_is_true(json_array_get(j->wrap, d));
-        sum += wraps && size - far < far ? size - far : far;
-        a /= size ? size : 1;
-        b /= size ? size : 1;
+    const json_t *shape = json_object_get(all, "shape"), *wrap = json_object_get(all, "wrap");
+    *t = (struct td_topology){.nodes = 1};
+    for (; t->dimensions < json_array_size(shape) && t->dimensions < TD_DIMENSIONS_MAX;
+         t->dimensions++) {
+        json_int_t size = json_integer_value(json_array_get(shape, t->dimensions));
+        t->size[t->dimensions] = (uint32_t)size;
+        t->wrap[t->dimensions] = json_is_true(json_array_get(wrap, t->dimensions));
+        t->nodes *= (uint32_t)size;
     }
-    return sum;
 }
 
 /* is_between returns true if a node is on a shortest way between two nodes of an operation, which
@@ -175,9 +175,12 @@ static bool is_between(const struct judge *j, const json_t *operation, json_int_
     const json_t *members = json_object_get(operation, "member_nodes");
     for (size_t i = 0; j->routed && i < json_array_size(members); i++)
         for (size_t k = 0; k < i; k++) {
-            json_int_t a = json_integer_value(json_array_get(members, i)),
-                       b = json_integer_value(json_array_get(members, k));
-            if (hops(j, a, node) + hops(j, node, b) == hops(j, a, b))
+            uint32_t a = (uint32_t)json_integer_value(json_array_get(members, i)),
+                     b = (uint32_t)json_integer_value(json_array_get(members, k)),
+                     n = (uint32_t)node;
+            if (td_topology_distance(&j->topology, a, n) +
+                    td_topology_distance(&j->topology, n, b) ==
+                td_topology_distance(&j->topology, a, b))
                 return true;
         }
     return false;
@@ -560,11 +563,9 @@ static json_int_t quiet_of(struct ins_machine *m)
 void ins_verdicts(struct ins_machine *m, json_t *all)
 {
     json_t *operations = json_object_get(all, "operations"), *o = NULL;
-    struct judge j = {.m = m,
-                      .peers = json_object_get(all, "peers"),
-                      .shape = json_object_get(all, "shape"),
-                      .wrap = json_object_get(all, "wrap")};
+    struct judge j = {.m = m, .peers = json_object_get(all, "peers")};
     char fabric[16];
+    read_shape(&j.topology, all);
     size_t i = 0;
     json_array_foreach(operations, i, o)
     {

@@ -67,7 +67,7 @@ bool td_config_to_do(const struct td_config *running, char *reload, size_t reloa
     const struct td_config_key *k = NULL;
     reload[0] = restart[0] = why[0] = '\0';
     if (!fresh)
-        return true; /* nobody knows */
+        return true; /* without memory it names no difference */
     td_err error = running->user
                        ? td_config_load_user(fresh, running->user, running->host, why, why_bytes)
                        : td_config_load(fresh, running->file, running->host, why, why_bytes);

@@ -78,7 +78,7 @@ enum td_cause {
     TD_CAUSE_OWN,       /* an interface of this host does not run */
 };
 
-/* struct td_told: what was said about a peer, so that it is not said again. */
+/* struct td_told: the last sentences about a peer in the log. The log gets a sentence once. */
 struct td_told {
     char text[200];      /* why the link is down; empty: nothing since it was up last */
     enum td_cause cause; /* of that */
