@@ -265,13 +265,15 @@ class Trace(unittest.TestCase):
         return daemon
 
     def until(self, command, socket, read, condition, *options):
-        """Asks a command until what is read of its answer meets a condition, and returns that."""
+        """Asks a command until what is read of its answer meets a condition, and returns that.
+
+        A command that fails is asked again: a job whose ranks have not all joined has no record yet."""
         until, found = time.monotonic() + DEADLINE_S, None
         while time.monotonic() < until:
             done = subprocess.run([CTL, command, "--json", "--socket", socket, *options], capture_output=True, text=True,
                                   timeout=DEADLINE_S)
-            found = read(json.loads(done.stdout))
-            if condition(found):
+            found = read(json.loads(done.stdout)) if done.returncode == 0 else done.stderr
+            if done.returncode == 0 and condition(found):
                 return found
         self.fail(f"still {found}")
 
