@@ -341,6 +341,25 @@ static void a_group_whose_root_never_makes_it_breaks(void **state)
     node_end();
 }
 
+/* This node knows from the shrink of others that the ranks of the root are left out, but the root
+ * has the group, and asks for scratch memory back. */
+static void a_root_that_has_the_group_may_ask_for_another_announcement(void **state)
+{
+    (void)state;
+    begin_with(2, NULL);
+    struct td_communicator *pair = make(NUMBER);
+    node_call(pair, -1);
+    td_bit_set(pair->lost_rank, 0);
+    struct td_message again = about(pair, TD_MESSAGE_ANNOUNCE_AGAIN);
+    again.u.announce_again.without_scratch = true;
+    node_message(0, &again);
+    again.u.announce_again.without_scratch = false;
+    node_message(0, &again);
+    assert_int_equal(node.replies, 0);
+    assert_false(td_communicator_broken(pair));
+    node_end();
+}
+
 /* pair_that_waits begins with a broken job, and a call of the rank here in a group made of it. */
 static struct td_communicator *pair_that_waits(uint32_t at)
 {
@@ -471,6 +490,7 @@ int main(void)
         cmocka_unit_test(departures_end_with_the_record_of_the_job),
         cmocka_unit_test(many_departures_of_a_job_end_in_several_steps),
         cmocka_unit_test(a_group_whose_root_never_makes_it_breaks),
+        cmocka_unit_test(a_root_that_has_the_group_may_ask_for_another_announcement),
         cmocka_unit_test(a_node_that_waits_asks_a_neighbour_that_may_not_have_made_the_group),
         cmocka_unit_test(all_ranks_of_a_node_may_be_gone),
         cmocka_unit_test(a_neighbour_that_has_made_the_group_is_not_asked),

@@ -12,7 +12,7 @@
 #include "job.h"
 #include "seeds.h"
 
-enum { SEEDS = SEEDS_SANITIZED ? 24 : 48, RANKS = 6, LIMIT = 16, FULL = 2, MANY = 40 };
+enum { SEEDS = SEEDS_SANITIZED ? 24 : 48, RANKS = 6, LIMIT = 16, FULL = 2, MANY = 300 };
 
 static const struct td_call barrier = {.kind = TD_KIND_BARRIER};
 static struct job job, filler; /* filler: a job of one rank, on node FULL */
@@ -198,7 +198,7 @@ static void a_shrink_goes_on_without_a_node_that_refuses_the_group(void **unused
     }
 }
 
-/* The daemon keeps the sentences of some refusals; it refuses more groups than that. */
+/* A rank may be hundreds of refusals ahead: the others get the first one, too. */
 static void many_refusals_reach_all_members(void **unused)
 {
     (void)unused;
@@ -217,11 +217,56 @@ static void many_refusals_reach_all_members(void **unused)
                 if (i != FULL)
                     call(i);
             td_sim_run(sim, 2 * SECOND);
-            for (uint32_t i = 0; i < RANKS; i++)
-                job_expect(&job, i, TD_ERR_BUSY, "node 2");
+            expect_refusal();
         }
         job_world_end(sim);
     }
+}
+
+/* Two ranks share the full node. One is refused, and hundreds of groups ahead when the other asks,
+ * which the others have left long ago. */
+static void the_other_rank_of_a_full_node_gets_the_refusal(void **unused)
+{
+    (void)unused;
+    enum { OTHER = FULL + 1 };
+    const uint32_t nodes[RANKS] = {0, 1, FULL, FULL, 3, 4};
+    job_case("test_limits_sim: %s", __func__);
+    struct td_sim *sim = job_world("2x3", 1, few_groups);
+    job_open(&job, sim, "job", nodes, RANKS, 0);
+    uint32_t world[RANKS];
+    for (uint32_t i = 0; i < RANKS; i++)
+        join(i);
+    job_joined(&job);
+    for (uint32_t i = 0; i < RANKS; i++)
+        world[i] = job.rank[i].group;
+    (void)fill(sim);
+    for (uint32_t i = 0; i < RANKS; i++)
+        if (i != OTHER)
+            request_group(&job, i, world[i], 7);
+    td_sim_run(sim, SECOND);
+    for (uint32_t i = 0; i < RANKS; i++)
+        if (i != OTHER)
+            call(i);
+    td_sim_run(sim, SECOND);
+    for (uint32_t i = 0; i < RANKS; i++) {
+        struct td_request q = {.kind = TD_REQUEST_LEAVE, .u.leave.group = job.rank[i].group};
+        if (i == OTHER)
+            continue;
+        job_expect(&job, i, TD_ERR_BUSY, "node 2");
+        if (i != FULL)
+            (void)td_sim_request(sim, job.rank[i].client, &q);
+    }
+    uint64_t refused = job.rank[FULL].request;
+    for (uint64_t number = 0; number < MANY; number++)
+        request_group(&job, FULL, world[FULL], 100 + number);
+    job.rank[FULL].request = refused;
+    td_sim_run(sim, SECOND);
+    td_sim_close(sim, filler.rank[0].client); /* there would be room now */
+    td_sim_run(sim, SECOND);
+    request_group(&job, OTHER, world[OTHER], 7);
+    td_sim_run(sim, SECOND);
+    expect_refusal();
+    job_world_end(sim);
 }
 
 /* When a group is freed, the ranks may make the next one. */
@@ -296,6 +341,7 @@ int main(void)
         cmocka_unit_test(a_member_that_comes_late_gets_the_refusal),
         cmocka_unit_test(a_shrink_goes_on_without_a_node_that_refuses_the_group),
         cmocka_unit_test(many_refusals_reach_all_members),
+        cmocka_unit_test(the_other_rank_of_a_full_node_gets_the_refusal),
         cmocka_unit_test(a_group_can_be_made_when_there_is_room),
         cmocka_unit_test(all_ranks_get_the_refusal_of_a_join),
         cmocka_unit_test(a_refused_join_that_is_withdrawn_does_not_end_the_others),

@@ -51,19 +51,24 @@ static bool build_tree(struct td_core *core, struct td_arena *arena, struct td_g
     return error == TD_OK;
 }
 
-uint32_t td_communicator_above(struct td_core *core, struct td_arena *arena,
-                               const uint32_t *rank_node, uint32_t size)
+uint32_t td_communicator_neighbours(struct td_core *core, struct td_arena *arena,
+                                    const uint32_t *rank_node, uint32_t size,
+                                    uint32_t node[TD_TREE_CHILDREN_MAX + 1])
 {
     struct td_group g = {0};
     struct td_tree tree = {0};
-    uint32_t above = UINT32_MAX;
+    uint32_t nodes = UINT32_MAX;
     if (build_tree(core, arena, &g, &tree, rank_node, size)) {
         uint32_t slot = td_group_slot(&g, core->node);
-        above = slot == tree.root ? core->node : g.node[tree.parent[slot]];
+        nodes = td_tree_children(&tree, slot, node);
+        if (slot != tree.root)
+            node[nodes++] = tree.parent[slot];
+        for (uint32_t i = 0; i < nodes; i++)
+            node[i] = g.node[node[i]];
     }
     td_tree_free(&tree, arena);
     td_group_free(&g, arena);
-    return above;
+    return nodes;
 }
 
 /* find_place builds the group and its tree, and finds this node's place in both. */

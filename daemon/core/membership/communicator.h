@@ -217,11 +217,12 @@ static inline uint32_t td_communicator_job_rank(const struct td_communicator *c,
  * are as `set` says, and returns their number. Without memory in this step it prints nothing. */
 uint32_t td_communicator_print_ranks(struct td_core *core, const struct td_communicator *c,
                                      const uint8_t *bits, bool set, char *text, size_t size);
-/* td_communicator_above returns the parent of this node in the tree of a group of some ranks, given
- * the node of each; this node itself if it is the root. It works in the arena. UINT32_MAX: memory
- * runs out. */
-uint32_t td_communicator_above(struct td_core *core, struct td_arena *arena,
-                               const uint32_t *rank_node, uint32_t size);
+/* td_communicator_neighbours writes the neighbours of this node in the tree of a group of some
+ * ranks, given the node of each, and returns their number. It works in the arena. UINT32_MAX:
+ * memory runs out. */
+uint32_t td_communicator_neighbours(struct td_core *core, struct td_arena *arena,
+                                    const uint32_t *rank_node, uint32_t size,
+                                    uint32_t node[TD_TREE_CHILDREN_MAX + 1]);
 /* td_communicator_note_gone records that a group will never be made here, unless its record is
  * there: a group that was here, and is over, has one, too. td_communicator_note_refused records
  * that this node has refused to make it. td_communicator_gone returns the record, or NULL; the last
@@ -229,10 +230,6 @@ uint32_t td_communicator_above(struct td_core *core, struct td_arena *arena,
 void td_communicator_note_gone(struct td_core *core, uint64_t instance);
 void td_communicator_note_refused(struct td_core *core, uint64_t instance, td_err error);
 const struct td_gone *td_communicator_gone(const struct td_core *core, uint64_t instance);
-static inline bool td_communicator_is_gone(const struct td_core *core, uint64_t instance)
-{
-    return td_communicator_gone(core, instance) != NULL;
-}
 
 /* ---- trees and plans ---- */
 

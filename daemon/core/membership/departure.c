@@ -18,20 +18,32 @@ struct td_departure *td_departure_find(struct td_core *core, uint64_t instance)
     return d && td_communicator_find(core, d->world, 0) ? d : NULL;
 }
 
-struct td_message td_departure_word(struct td_core *core, uint64_t instance, const char *why)
+static bool have_room(const struct td_core *core, const uint32_t *node, uint32_t nodes)
 {
-    return (struct td_message){
+    uint32_t i = 0;
+    while (i < nodes && td_session_has_room(core, node[i]))
+        i++;
+    return i == nodes;
+}
+
+/* tell tells nodes the word of this one about a group; `why` may be NULL. */
+static void tell(struct td_core *core, uint64_t instance, const uint32_t *node, uint32_t nodes,
+                 td_err error, const char *why)
+{
+    const struct td_message word = {
         .kind = TD_MESSAGE_RANK_LOST,
         .instance = instance,
         .group = TD_GROUP_MADE,
         .u.rank_lost = {.rank = UINT32_MAX,
-                        .error = TD_ERR_RANK_FAILED,
-                        .text = why ? why
+                        .error = error,
+                        .text = why ? td_core_format(core, "%s", why)
                                     : td_core_format(core, "all ranks on %s have left or died",
                                                      td_core_node_name(core, core->node))}};
+    for (uint32_t i = 0; i < nodes; i++)
+        td_session_send(core, node[i], &word);
 }
 
-/* end ends a departure of the ring at *ring. */
+/* end frees a departure of the ring at *ring. */
 static void end(struct td_core *core, struct td_departure **ring, struct td_departure *d)
 {
     struct td_account *account = d->account;
@@ -68,25 +80,30 @@ static const char *why_left(const struct td_communicator *c)
     return c->losing_error == TD_ERR_RANK_FAILED ? c->losing_text : NULL;
 }
 
-/* keep records the departure for the neighbours that may not have left. A neighbour whose node or
- * ranks are lost never calls again. */
-static void keep(struct td_core *core, struct td_communicator *c, const uint32_t *node,
-                 uint32_t nodes, const char *why)
+/* end_unneeded ends a departure that nobody will ask about. */
+static void end_unneeded(struct td_core *core, struct td_departure *d)
 {
-    struct td_departure *d = c->departure;
-    c->departure = NULL;
-    *d = (struct td_departure){.instance = c->instance, .world = c->world};
+    if (d->neighbours == 0 && d->ranks == 0)
+        end(core, &td_communicator_find(core, d->world, 0)->departure, d);
+}
+
+/* keep records a departure, given what it is of and why. A neighbour whose node or ranks are lost
+ * to `group` never calls again. */
+static void keep(struct td_core *core, struct td_departure *d, const struct td_communicator *group,
+                 const uint32_t *node, uint32_t nodes, const char *why)
+{
     for (uint32_t i = 0; i < nodes; i++)
-        if (!td_communicator_all_lost(c, node[i]))
+        if (!td_communicator_all_lost(group, node[i]))
             d->node[d->neighbours++] = node[i];
-    struct td_communicator *job = td_communicator_find(core, c->world, 0);
-    if (d->neighbours == 0 || !job) {
+    d->world = group->world;
+    struct td_communicator *job = td_communicator_find(core, d->world, 0);
+    if ((d->neighbours == 0 && d->ranks == 0) || !job) {
         td_core_free(core, d);
         return;
     }
-    d->account = td_account_open(core, c->uid); /* the group has it open */
+    d->account = td_account_open(core, group->uid); /* the group has it open */
     d->text = why ? td_core_copy_text(d->account->lasting, why) : NULL;
-    d->link = list_of(core, c->instance);
+    d->link = list_of(core, d->instance);
     d->next = *d->link;
     if (d->next)
         d->next->link = &d->next;
@@ -102,16 +119,39 @@ bool td_departure_begin(struct td_core *core, struct td_communicator *c)
         node[nodes++] = c->child[i];
     if (c->has_parent)
         node[nodes++] = c->parent;
-    for (uint32_t i = 0; i < nodes; i++)
-        if (!td_session_has_room(core, node[i]))
-            return false;
+    if (!have_room(core, node, nodes))
+        return false;
     const char *why = why_left(c);
-    const struct td_message word =
-        td_departure_word(core, c->instance, why ? td_core_format(core, "%s", why) : NULL);
-    for (uint32_t i = 0; i < nodes; i++)
-        td_session_send(core, node[i], &word);
-    keep(core, c, node, nodes, why);
+    tell(core, c->instance, node, nodes, TD_ERR_RANK_FAILED, why);
+    *c->departure =
+        (struct td_departure){.instance = c->instance, .error = TD_ERR_RANK_FAILED};
+    keep(core, c->departure, c, node, nodes, why);
+    c->departure = NULL;
     return true;
+}
+
+bool td_departure_refuse(struct td_core *core, const struct td_communicator *parent,
+                         uint64_t instance, const uint32_t *node, uint32_t nodes, uint32_t ranks,
+                         td_err error, const char *text)
+{
+    struct td_departure *d = td_arena_alloc(parent->account->lasting, sizeof *d);
+    for (uint32_t i = 0; i < nodes; i++)
+        if (td_core_room(core) && td_session_has_room(core, node[i])) /* else it will ask */
+            tell(core, instance, &node[i], 1, error, text);
+    if (!d)
+        return false;
+    *d = (struct td_departure){.instance = instance, .ranks = ranks, .error = error};
+    keep(core, d, parent, node, nodes, text);
+    return true;
+}
+
+void td_departure_asked(struct td_core *core, uint64_t instance)
+{
+    struct td_departure *d = td_departure_find(core, instance);
+    if (!d || d->ranks == 0)
+        return;
+    d->ranks--;
+    end_unneeded(core, d);
 }
 
 void td_departure_hear(struct td_core *core, uint32_t from, const struct td_message *m)
@@ -124,11 +164,8 @@ void td_departure_hear(struct td_core *core, uint32_t from, const struct td_mess
         return;
     d->node[i] = d->node[--d->neighbours];
     /* the neighbour may have made the group after the word came to it */
-    const struct td_message word =
-        td_departure_word(core, m->instance, d->text ? td_core_format(core, "%s", d->text) : NULL);
-    td_session_send(core, from, &word);
-    if (d->neighbours == 0)
-        end(core, &td_communicator_find(core, d->world, 0)->departure, d);
+    tell(core, m->instance, &from, 1, d->error, d->text);
+    end_unneeded(core, d);
 }
 
 /* advance ends departures of jobs that are over. */

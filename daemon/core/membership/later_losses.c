@@ -28,16 +28,24 @@ void td_later_losses_wait(struct td_core *core, struct td_communicator *c)
     td_core_alarm(core, c->ask_at);
 }
 
-void td_later_losses_made(struct td_communicator *c, uint32_t from, enum td_message_kind kind)
+void td_later_losses_made(struct td_communicator *c, uint32_t from, const struct td_message *m)
 {
-    bool down =
-        kind == TD_MESSAGE_RELEASE || kind == TD_MESSAGE_VERDICT || kind == TD_MESSAGE_WAITING;
-    bool up = kind == TD_MESSAGE_ARRIVE || kind == TD_MESSAGE_REPORT;
+    /* a node that has not made the group asks for another announcement, too, without a reason */
+    bool again = m->kind == TD_MESSAGE_ANNOUNCE_AGAIN &&
+                 (m->u.announce_again.without_scratch || m->u.announce_again.is_surveyed);
+    bool down = again || m->kind == TD_MESSAGE_RELEASE || m->kind == TD_MESSAGE_VERDICT ||
+                m->kind == TD_MESSAGE_WAITING;
+    bool up = m->kind == TD_MESSAGE_ARRIVE || m->kind == TD_MESSAGE_REPORT;
     if (down && c->has_parent && from == c->parent)
         c->makers |= (uint32_t)1 << PARENT;
     for (uint32_t i = 0; up && i < c->children; i++)
         if (c->child[i] == from)
             c->makers |= (uint32_t)1 << i;
+}
+
+bool td_later_losses_parent_made(const struct td_communicator *c)
+{
+    return c->makers >> PARENT & 1;
 }
 
 /* ask_child asks a child for a report on an operation that waits. If the child has left the group,

@@ -15,9 +15,10 @@
 
 /* td_later_losses_wait notes that an operation of a group begins to wait. */
 void td_later_losses_wait(struct td_core *core, struct td_communicator *c);
-/* td_later_losses_made notes that a tree neighbour has made the group: the message is of its own
- * operation. */
-void td_later_losses_made(struct td_communicator *c, uint32_t from, enum td_message_kind kind);
+/* td_later_losses_made notes that a tree neighbour has made the group, if the message is of its own
+ * operation. td_later_losses_parent_made returns true if the parent has. */
+void td_later_losses_made(struct td_communicator *c, uint32_t from, const struct td_message *m);
+bool td_later_losses_parent_made(const struct td_communicator *c);
 /* td_later_losses_ask asks a node about some of its ranks, others in each turn, if the job's tree
  * would not tell of them. What has no room is asked when its turn comes again. */
 void td_later_losses_ask(struct td_core *core, const struct td_communicator *c, uint32_t node,

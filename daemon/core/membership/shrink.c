@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "communicator_losses.h"
+#include "departure.h"
 #include "endings.h"
 #include "epoch.h"
 #include "later_losses.h"
@@ -333,7 +334,7 @@ static void handle_unknown(struct td_core *core, uint32_t from, const struct td_
     bool asks = m->kind == TD_MESSAGE_SHRINK_ASK || m->kind == TD_MESSAGE_SHRINK_VOTE;
     if (m->kind == TD_MESSAGE_SHRINK_ASK && m->u.shrink_ask.is_last_call)
         td_communicator_note_gone(core, m->instance);
-    if (!td_communicator_is_gone(core, m->instance) &&
+    if (!td_departure_is_over(core, m->instance) &&
         !td_endings_find(core, m->instance, TD_ENDING_OF_CREATION))
         return; /* ranks may still come to make it */
     if (asks || m->kind == TD_MESSAGE_SHRINK_PROPOSE)

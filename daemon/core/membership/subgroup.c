@@ -139,34 +139,53 @@ static const char *check_share(struct td_core *core, const struct td_client *cli
     return share ? share : td_account_refuses(core, parent->account, TD_HOLD_MEMORY, 1);
 }
 
-/* refused returns the error with which this node has refused to make a group, or TD_OK. It is known
- * for longer than the sentence, and why_forgotten returns another one. */
-static td_err refused(const struct td_core *core, uint64_t instance)
+/* refused returns the error with which this node has refused to make a group, or TD_OK. */
+static td_err refused(struct td_core *core, uint64_t instance)
 {
+    const struct td_departure *departure = td_departure_find(core, instance);
     const struct td_gone *gone = td_communicator_gone(core, instance);
+    if (departure)
+        return departure->error == TD_ERR_RANK_FAILED ? TD_OK : departure->error;
     return gone ? gone->refused : TD_OK;
 }
 
-static const char *why_forgotten(struct td_core *core)
+/* why_refused returns the sentence of a refusal, or another one: there was no memory to keep it. */
+static const char *why_refused(struct td_core *core, uint64_t instance)
 {
+    const struct td_departure *departure = td_departure_find(core, instance);
+    if (departure && departure->text)
+        return td_core_format(core, "%s", departure->text);
     return td_core_format(core,
                           "node %u has refused to make the group, with many others: it is at "
                           "[limits] groups, groups_per_process or memory",
                           core->node);
 }
 
-/* above_of returns the parent of this node in the tree of a group that it does not make; its own
- * number: it is the root. UINT32_MAX: memory runs out. */
-static uint32_t above_of(struct td_core *core, const struct td_communicator *parent,
-                         const struct td_request *q)
+/* neighbours_of writes the neighbours of this node in the tree of a group that it does not make,
+ * and returns their number. UINT32_MAX: memory runs out. */
+static uint32_t neighbours_of(struct td_core *core, const struct td_communicator *parent,
+                              const struct td_request *q, uint32_t node[TD_TREE_CHILDREN_MAX + 1])
 {
     struct td_arena *arena = parent->account->arena;
     uint32_t *rank_node = locate(arena, parent, q->u.make.member, q->u.make.members);
     if (!rank_node)
         return UINT32_MAX;
-    uint32_t above = td_communicator_above(core, arena, rank_node, q->u.make.members);
+    uint32_t nodes =
+        td_communicator_neighbours(core, arena, rank_node, q->u.make.members, node);
     td_core_free(core, rank_node);
-    return above;
+    return nodes;
+}
+
+/* others_here returns how many ranks of this node, besides one, may ask for a group. */
+static uint32_t others_here(const struct td_communicator *parent, const struct td_request *q)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < q->u.make.members; i++) {
+        uint32_t slot = 0, local = 0;
+        td_group_locate(&parent->group, (uint32_t)q->u.make.member[i], &slot, &local);
+        count += slot == parent->slot && td_seat_occupied(&parent->seat[local]);
+    }
+    return count - 1;
 }
 
 /* tell_members sends a message to the nodes of a group, as far as the step has room. It needs no
@@ -185,10 +204,10 @@ static void tell_members(struct td_core *core, const struct td_communicator *par
     }
 }
 
-/* refuse_group refuses to make a group: no node waits for this one any more. The nodes below it in
- * the group's tree hear of it when they call, those above it from its parent. That one hears of it
- * now, or, if it has not made the group yet, when its ranks have called. Without memory for the
- * tree the other nodes are told, and those that have the group pass it on to the root. */
+/* refuse_group refuses to make a group: no node waits for this one any more. Its neighbours in the
+ * group's tree hear of it now, or, if they have not made the group yet, when their ranks have
+ * called; those above pass it on to the root. Without memory to keep that, a short list of refusals
+ * does; without memory for the tree, all nodes of the group are told. */
 static void refuse_group(struct td_core *core, const struct td_client *client,
                          const struct td_communicator *parent, const struct td_request *q,
                          uint64_t instance, td_err error, const char *text)
@@ -201,12 +220,15 @@ static void refuse_group(struct td_core *core, const struct td_client *client,
         core, client->id, q->id, error, text,
         &(struct td_failed_call){.job = parent->name, .group = TD_GROUP_MADE, .operation = -1});
     td_communicator_note_refused(core, instance, error);
+    uint32_t node[TD_TREE_CHILDREN_MAX + 1];
+    uint32_t nodes = neighbours_of(core, parent, q, node);
+    if (nodes != UINT32_MAX &&
+        td_departure_refuse(core, parent, instance, node, nodes, others_here(parent, q), error,
+                            text))
+        return;
     td_endings_note(core, instance, TD_ENDING_OF_CREATION, error, text);
-    uint32_t above = above_of(core, parent, q);
-    if (above == UINT32_MAX)
+    if (nodes == UINT32_MAX)
         tell_members(core, parent, q, &m);
-    else if (above != core->node)
-        td_session_send(core, above, &m);
 }
 
 /* is_refused answers the creation of a group that the other ranks do not wait for any more, and
@@ -215,13 +237,14 @@ static bool is_refused(struct td_core *core, const struct td_client *client,
                        const struct td_request *q, uint64_t instance)
 {
     const struct td_ending *ending = td_endings_find(core, instance, TD_ENDING_OF_CREATION);
-    if (!ending && td_communicator_is_gone(core, instance))
+    if (!ending && td_departure_is_over(core, instance))
         ending = td_endings_find(core, instance, 0);
     td_err error = refused(core, instance);
     if (ending)
         td_reply_error(core, client->id, q->id, ending->error, ending->text);
     else if (error != TD_OK)
-        td_reply_error(core, client->id, q->id, error, why_forgotten(core));
+        td_reply_error(core, client->id, q->id, error, why_refused(core, instance));
+    td_departure_asked(core, instance);
     return ending || error != TD_OK;
 }
 
@@ -323,7 +346,7 @@ static struct td_message_rank_lost ending_of(struct td_core *core, const struct 
     td_err error = refused(core, m->instance);
     if (error != TD_OK)
         return (struct td_message_rank_lost){
-            .rank = UINT32_MAX, .error = error, .text = why_forgotten(core)};
+            .rank = UINT32_MAX, .error = error, .text = why_refused(core, m->instance)};
     if (over)
         return (struct td_message_rank_lost){
             .rank = UINT32_MAX, .error = TD_ERR_RANK_FAILED, .text = why_over(core, m)};
@@ -344,7 +367,7 @@ void td_subgroup_unknown(struct td_core *core, uint32_t from, const struct td_me
         td_endings_note(core, m->instance, m->sequence, m->u.verdict.error, m->u.verdict.text);
     bool early = m->group == TD_GROUP_MADE; /* the membership of a job comes before all others */
     bool left = td_departure_find(core, m->instance) != NULL;
-    bool over = !early || left || td_communicator_is_gone(core, m->instance);
+    bool over = !early || td_departure_is_over(core, m->instance);
     bool ended = early && (refused(core, m->instance) != TD_OK ||
                            td_endings_find(core, m->instance, TD_ENDING_OF_CREATION));
     bool cancels = m->kind == TD_MESSAGE_APPEAL && m->u.appeal.error != TD_ERR_TIMEOUT &&

@@ -313,7 +313,7 @@ void td_gate_message(struct td_core *core, struct td_communicator *c, uint32_t f
                      const struct td_message *m)
 {
     uint32_t place = (uint32_t)(m->sequence % TD_GROUP_OPERATIONS_MAX);
-    td_later_losses_made(c, from, m->kind);
+    td_later_losses_made(c, from, m);
     if (m->kind == TD_MESSAGE_VERDICT && m->u.verdict.is_running) {
         if (td_communicator_is_below(c, from))
             td_stall_verdict(core, c, m);
@@ -340,7 +340,8 @@ void td_gate_message(struct td_core *core, struct td_communicator *c, uint32_t f
     if (!may_send(c, from, m->kind))
         return;
     if (m->kind == TD_MESSAGE_ANNOUNCE_AGAIN) {
-        td_communicator_not_made(core, c, from);
+        if (!td_later_losses_parent_made(c))
+            td_communicator_not_made(core, c, from);
         if (!c->operation[place])
             return;
     }
