@@ -5,7 +5,6 @@
 
 #include "options.h"
 #include "plot.h"
-#include "swarm.h"
 #include "system/standard.h"
 #include "system/written.h"
 
@@ -81,8 +80,6 @@ static int run(int argc, char **argv)
 {
     static struct command c;
     static struct td_measurement m;
-    if (argc > 1 && strcmp(argv[1], "swarm") == 0)
-        return swarm_main(argc - 1, argv + 1);
     td_measure_options_default(&c.measure, c.shape, 1);
     c.measure.spread = 0.5;
     if (!options_parse(argc, argv, &c))

@@ -600,7 +600,7 @@ static void routed(struct td_settings *s)
     s->tuning.fabric = TD_FABRIC_ROUTED;
 }
 
-/* Seeds 9804, 13245, 21599 and 30865 of torus-sim swarm: the word that a link works again did not
+/* Seeds 9804, 13245, 21599 and 30865 of the swarm: the word that a link works again did not
  * reach a node that had no route to its end. */
 static void
 losses_that_others_have_reported_are_forgotten_when_a_node_beyond_them_is_heard(void **state)

@@ -7,7 +7,7 @@ usage: mutate.py [--files FILE,...] [--count N] [--seed S] [--seeds N] [--slow S
 The seed draws N changes (20) of the files of FILES (all of them, or those whose paths end so): a negated condition, a
 dropped statement, a number or comparison that is one off, swapped operands. The draw depends on the change alone, so
 another change of a file draws few others. Each is compiled beside a copy of the tree. Tests run, the fastest first, up to
-the first that fails: the change is killed. Changes of the core run the tests of the core, N seeds (300) of torus-sim swarm,
+the first that fails: the change is killed. Changes of the core run the tests of the core, N seeds (300) of the swarm,
 and the simulated tests that need at most S seconds (1) of processor time; changes of the segment run those of the segment.
 A test that needs five times its processor time hangs, and so fails.
 

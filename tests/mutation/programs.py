@@ -28,7 +28,7 @@ PATIENCE = 5             # times the processor time that a test needs without a 
 # Tests whose source includes the file itself.
 INCLUDED = {"test_steps_0": "daemon/segment/meeting.c", "test_letter_steps_0": "daemon/segment/letter.c"}
 
-sys.path.insert(0, os.path.join(TOP, "tests", "sim"))
+sys.path.insert(0, os.path.join(TOP, "tests", "swarm"))
 import test_swarm  # noqa: E402  pylint: disable=wrong-import-position
 
 Test = collections.namedtuple("Test", "name arguments cpu_s wall_s")
@@ -99,7 +99,7 @@ class Commands:
     """The commands of ninja that compile an object and link a program."""
 
     def __init__(self):
-        programs = [*CORE, *SIM, *SEGMENT, "torus-sim"]
+        programs = [*CORE, *SIM, *SEGMENT, "torus-swarm"]
         build(programs)
         text = subprocess.run(["ninja", "-C", BUILD, "-t", "commands", *(f"bin/{p}" for p in programs)],
                               stdout=subprocess.PIPE, text=True, check=True).stdout
@@ -177,11 +177,11 @@ def baseline(seeds, slow_s, say):
     build/mutation/baseline.json keeps the times of each program while the program stays the same.
     """
     skip = ["--skip", ",".join(test_swarm.KNOWN)] if test_swarm.KNOWN else []
-    swarm = ["swarm", "--seeds", str(seeds), "--failures", "1", *skip]
+    swarm = ["--seeds", str(seeds), "--failures", "1", *skip]
     path, tests = os.path.join(HOME, "baseline.json"), []
     kept = json.loads(content(path)) if os.path.exists(path) else {}
-    for name in ["core_tests", *SEGMENT, "torus-sim", *SIM]:
-        program, arguments = os.path.join(BUILD, "bin", name), swarm if name == "torus-sim" else []
+    for name in ["core_tests", *SEGMENT, "torus-swarm", *SIM]:
+        program, arguments = os.path.join(BUILD, "bin", name), swarm if name == "torus-swarm" else []
         always = name in SEGMENT or arguments
         key = digest(content(program), *arguments)
         if key not in kept or kept[key][2] < slow_s:

@@ -58,8 +58,6 @@ class Man(unittest.TestCase):
         found = options(program, "--help")
         self.assertIn("--shape", found)
         self.lacks_nothing(section(text, "OPTIONS"), found, "torus-sim(1)")
-        self.lacks_nothing(section(text, "OPTIONS OF SWARM"), options(program, "swarm", "--help"),
-                           "torus-sim(1), options of swarm")
 
     def test_words_of_options_of_torus_sim(self):
         program = os.path.join(BIN, "torus-sim")

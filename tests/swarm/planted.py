@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""planted.py: measure torus-sim swarm by bugs that are planted.
+"""planted.py: measure the swarm by bugs that are planted.
 
 usage: planted.py [--seeds N] [NAME ...]
        planted.py --check
 
-Each file of tests/sim/planted is a patch, whose first line names the kind of bug. For each (or those whose names
-begin with NAME) the script applies the patch to a copy of the tree, builds torus-sim and plays seeds until one fails,
+Each file of tests/swarm/planted is a patch, whose first line names the kind of bug. For each (or those whose names
+begin with NAME) the script applies the patch to a copy of the tree, builds torus-swarm and plays seeds until one fails,
 at most N (10,000). It prints the seed and the failure, and exits with 1 if a bug was not found. --check succeeds if
 all patches apply to this tree.
 """
@@ -47,9 +47,9 @@ def measure(patch, seeds):
     """Returns the first failure of a planted bug, or None."""
     apply(patch)
     try:
-        run("cmake", "--build", BUILD, "--target", "torus-sim")
+        run("cmake", "--build", BUILD, "--target", "torus-swarm")
         skip = ["--skip", ",".join(KNOWN)] if KNOWN else []
-        played = subprocess.run([os.path.join(BUILD, "bin/torus-sim"), "swarm", "--seeds", str(seeds), "--failures",
+        played = subprocess.run([os.path.join(BUILD, "bin/torus-swarm"), "--seeds", str(seeds), "--failures",
                                  "1", "--json", *skip], stdout=subprocess.PIPE, text=True, check=False)
         failures = json.loads(played.stdout)["failures"]
         return failures[0] if failures else None
@@ -59,7 +59,7 @@ def measure(patch, seeds):
 
 def main():
     arguments = sys.argv[1:]
-    patches = sorted(glob.glob(os.path.join(TOP, "tests/sim/planted/*.patch")))
+    patches = sorted(glob.glob(os.path.join(TOP, "tests/swarm/planted/*.patch")))
     if arguments == ["--check"]:
         for patch in patches:
             apply(patch, "--check", top=TOP)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* swarm_groups: the records of jobs and groups (parties), and the requests of their members. */
-#ifndef TORUS_SIM_SWARM_GROUPS_H
-#define TORUS_SIM_SWARM_GROUPS_H
+#ifndef SWARM_GROUPS_H
+#define SWARM_GROUPS_H
 
-#include "swarm_state.h"
+#include "state.h"
 
 /* swarm_process_of returns the process of a seat, or NULL if it is not known yet. */
 struct swarm_process *swarm_process_of(struct swarm *s, const struct swarm_seat *seat);

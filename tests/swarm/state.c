@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "swarm_state.h"
+#include "state.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
 
 #include "base/hash.h"
-#include "swarm_faults.h"
+#include "faults.h"
 
 _Noreturn void swarm_failed(const struct swarm *s, const char *format, ...)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* swarm_judge: whether the errors that ranks are told are true. */
-#ifndef TORUS_SIM_SWARM_JUDGE_H
-#define TORUS_SIM_SWARM_JUDGE_H
+#ifndef SWARM_JUDGE_H
+#define SWARM_JUDGE_H
 
-#include "swarm_state.h"
+#include "state.h"
 
 /* swarm_judge ends the case if an error names something that was not hurt. `party` is the group of
  * the request; `o` is its operation, or NULL. */

@@ -2,8 +2,8 @@
 /* swarm_case: what a seed of the swarm draws before its world begins: the machine, the amount of
  * work, and the faults.
  * Pure: a case is a function of its seed. */
-#ifndef TORUS_SIM_SWARM_CASE_H
-#define TORUS_SIM_SWARM_CASE_H
+#ifndef SWARM_CASE_H
+#define SWARM_CASE_H
 
 #include <stdbool.h>
 #include <stdint.h>

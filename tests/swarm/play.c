@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "swarm_play.h"
+#include "play.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
-#include "swarm_faults.h"
-#include "swarm_groups.h"
-#include "swarm_judge.h"
-#include "swarm_programs.h"
+#include "faults.h"
+#include "groups.h"
+#include "judge.h"
+#include "programs.h"
 
 enum {
     SETTLE_MS = 40000,

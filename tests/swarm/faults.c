@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "swarm_faults.h"
+#include "faults.h"
 
-#include "swarm_groups.h"
+#include "groups.h"
 
 enum { HURT_MS = 450 /* a node may be silent so long before somebody may accuse it */ };
 

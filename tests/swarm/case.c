@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "swarm_case.h"
+#include "case.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "swarm.h"
-
+/* torus-swarm: faults drawn from seeds, on simulated machines (docs/simulator.md). */
 #include <getopt.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -12,13 +11,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "swarm_play.h"
+#include "play.h"
+#include "system/standard.h"
 #include "system/written.h"
 
 enum { JOBS_MAX = 64, SEED_SECONDS = 60, FAILURES = 5, TEXT_MAX = 1300 };
 
+static const char program[] = "torus-swarm";
 static const char usage[] =
-    "usage: torus-sim swarm --seeds N [OPTION]...\n"
+    "usage: torus-swarm --seeds N [OPTION]...\n"
     "Plays N seeds. Each draws a machine, jobs, groups, calls and faults. While the faults happen, "
     "results\n"
     "and errors must be right; after them, all calls must end and a new job must work.\n"
@@ -205,7 +206,7 @@ static void print_case(const struct swarm_case *c, uint32_t without)
 
 static void print_command(const struct swarm_case *c, uint32_t without)
 {
-    printf("torus-sim swarm --seeds 1 --from %llu", (unsigned long long)c->seed);
+    printf("build/bin/torus-swarm --seeds 1 --from %llu", (unsigned long long)c->seed);
     for (uint32_t i = 0, some = 0; i < c->faults; i++)
         if (without >> i & 1)
             printf("%s%u", some++ ? "," : " --without ", i);
@@ -343,7 +344,7 @@ static bool read_list(char *text, bool kinds, uint32_t *bits)
             if (strcmp(word, swarm_fault_name((enum swarm_fault_kind)k)) == 0)
                 number = (uint64_t)k;
         if ((!kinds && !read_number(word, &number)) || number >= 32) {
-            fprintf(stderr, "torus-sim: swarm: unknown %s: %s\n", kinds ? "kind" : "fault", word);
+            fprintf(stderr, "torus-swarm: unknown %s: %s\n", kinds ? "kind" : "fault", word);
             return false;
         }
         *bits |= 1u << number;
@@ -384,7 +385,7 @@ static bool read_option(int name)
     }
 }
 
-int swarm_main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     static const struct option names[] = {{"seeds", 1, 0, 'n'},
                                           {"from", 1, 0, 'f'},
@@ -414,12 +415,12 @@ int swarm_main(int argc, char **argv)
         if (shared != MAP_FAILED && i > options.jobs && i < JOBS_MAX)
             continue;
         if (shared == MAP_FAILED || (shared->worker[i].err = memfd_create("swarm", 0)) < 0) {
-            fprintf(stderr, "torus-sim: swarm: no memory\n");
+            fprintf(stderr, "torus-swarm: no memory\n");
             return 1;
         }
     }
     if (options.trace && /* each worker appends to it */
-        !td_written_close(fopen(options.trace, "we"), "torus-sim", options.trace))
+        !td_written_close(fopen(options.trace, "we"), program, options.trace))
         return 1;
     if (options.json)
         printf("{\"from\": %llu, \"failures\": [", (unsigned long long)options.from);
@@ -427,4 +428,10 @@ int swarm_main(int argc, char **argv)
     uint64_t failed = play_all();
     print_summary(seconds() - begin, failed);
     return failed > 0;
+}
+
+int main(int argc, char **argv)
+{
+    td_standard_start();
+    return td_written_end(program, run(argc, argv));
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* swarm_state: the records of a case that is played, which the files swarm_*.c share. */
-#ifndef TORUS_SIM_SWARM_STATE_H
-#define TORUS_SIM_SWARM_STATE_H
+#ifndef SWARM_STATE_H
+#define SWARM_STATE_H
 
 #include "sim/checker.h"
 #include "sim/clients.h"
 #include "sim/clock.h"
 #include "sim/disturbances.h"
 #include "sim/faults.h"
-#include "swarm_calls.h"
-#include "swarm_play.h"
+#include "calls.h"
+#include "play.h"
 
 enum {
     SWARM_PROCESSES_MAX = 1200,

@@ -9,12 +9,12 @@
  * hurt. Then the faults end, and it demands that every request is answered, that a job of all nodes
  * forms and calls, and that nothing is left.
  * Owns: the world and all records of the case. */
-#ifndef TORUS_SIM_SWARM_PLAY_H
-#define TORUS_SIM_SWARM_PLAY_H
+#ifndef SWARM_PLAY_H
+#define SWARM_PLAY_H
 
 #include <stdio.h>
 
-#include "swarm_case.h"
+#include "case.h"
 
 /* struct swarm_report: what a case was. */
 struct swarm_report {

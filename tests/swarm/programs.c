@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "swarm_programs.h"
+#include "programs.h"
 
 #include <stdlib.h>
 #include <string.h>

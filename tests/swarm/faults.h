@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* swarm_faults: the faults of a case: they begin, hurt nodes, and end. */
-#ifndef TORUS_SIM_SWARM_FAULTS_H
-#define TORUS_SIM_SWARM_FAULTS_H
+#ifndef SWARM_FAULTS_H
+#define SWARM_FAULTS_H
 
-#include "swarm_state.h"
+#include "state.h"
 
 /* swarm_faults_begin begins the faults of a step. */
 void swarm_faults_begin(struct swarm *s, uint32_t step);

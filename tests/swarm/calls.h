@@ -2,8 +2,8 @@
 /* swarm_calls: the calls of the swarm, with their buffers and the results that they must have. All
  * data are computed from the call's salt, so that nothing is stored.
  * Pure: it works on memory that it is given. */
-#ifndef TORUS_SIM_SWARM_CALLS_H
-#define TORUS_SIM_SWARM_CALLS_H
+#ifndef SWARM_CALLS_H
+#define SWARM_CALLS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "swarm_calls.h"
+#include "calls.h"
 
 #include <stdio.h>
 #include <stdlib.h>

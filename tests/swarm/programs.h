@@ -5,10 +5,10 @@
  * groups. A member frees a group when its own calls there have ended, so it may be hundreds of
  * groups ahead of another member. In a legal program no creation fails while nobody dies.
  * Owns: the programs of the case. */
-#ifndef TORUS_SIM_SWARM_PROGRAMS_H
-#define TORUS_SIM_SWARM_PROGRAMS_H
+#ifndef SWARM_PROGRAMS_H
+#define SWARM_PROGRAMS_H
 
-#include "swarm_groups.h"
+#include "groups.h"
 
 /* swarm_programs_begin draws a program of the members of a group. */
 void swarm_programs_begin(struct swarm *s, uint32_t parent);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "swarm_groups.h"
+#include "groups.h"
 
 #include <stdlib.h>
 

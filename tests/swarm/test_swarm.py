@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""torus-sim swarm: 1,000 seeds pass (100,000 with TORUS_TEST_LONG=1), faults of all kinds that are not
+"""torus-swarm: 1,000 seeds pass (100,000 with TORUS_TEST_LONG=1), faults of all kinds that are not
 KNOWN to fail happen in them, seeds that have failed before pass, and a seed is the same each time.
 
-usage: test_swarm.py TORUS_SIM SEEDS
+usage: test_swarm.py TORUS_SWARM SEEDS
 """
 import json
 import os
@@ -18,11 +18,11 @@ MENDED = [2316, 11559, 606667, 37532, 43507, 61134, 63440, 82206, 89583, 101344,
           402971, 429551, 13166, 98645, 45928, 204442, 213083, 214744, 219862, 1017, 1398, 1904, 2812, 2964, 4553, 5334,
           6735, 7566, 9341, 510704, 512060, 516887, 528537, 18300, 52811, 56846, 61815, 65377, 99089, 610383, 10736, 8005940, 9500233,
           9516458, 20004001, 1003250, 1010888, 2027905, 2034340,
-          7001995, 7000724, 1005593, 2044928, 3000845, 2010363, 7014125, 8040900, 8069709, 9001128]
+          7001995, 7000724, 1005593, 2044928, 3000845, 2010363, 7014125, 8040900, 8069709, 9001128, 15419, 19886]
 
 
 def swarm(tool, *arguments):
-    return subprocess.run([tool, "swarm", *arguments], capture_output=True, text=True, check=False)
+    return subprocess.run([tool, *arguments], capture_output=True, text=True, check=False)
 
 
 def main():

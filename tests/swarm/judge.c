@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "swarm_judge.h"
+#include "judge.h"
 
 #include <stdlib.h>
 #include <string.h>
