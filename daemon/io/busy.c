@@ -58,6 +58,7 @@ static void turn_minutes(struct td_busy *b, td_time now)
 void td_busy_note(struct td_busy *b, td_time now, struct td_busy_event e)
 {
     turn_minutes(b, now);
+    b->too_long += e.cpu_ns > TD_BUSY_TOO_LONG_NS;
     keep_longer(&b->ever, &e);
     keep_longer(&b->minute[0], &e);
 }

@@ -14,6 +14,7 @@
 #include "base/time.h"
 
 #define TD_BUSY_LONG_NS UINT64_C(1000000)
+#define TD_BUSY_TOO_LONG_NS UINT64_C(5000000)
 #define TD_BUSY_MINUTE_NS UINT64_C(60000000000)
 
 /* struct td_busy_event: an event that took long. */
@@ -36,6 +37,7 @@ struct td_busy {
     const char *what;
     uint64_t cpu_ns;     /* at the last reading */
     td_time cpu_read_at; /* time of that reading */
+    uint64_t too_long;   /* events that used the processor for more than TD_BUSY_TOO_LONG_NS */
     struct td_busy_longest ever;
     struct td_busy_longest minute[2]; /* this minute's and the one before it */
     td_time minute_began;

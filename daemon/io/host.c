@@ -267,6 +267,11 @@ static void show_longest_cpu_of(const struct td_loop *loop, char *text, size_t b
     show_event(&loop->busy.ever.cpu, text, bytes);
 }
 
+static void show_too_long(const struct td_loop *loop, char *text, size_t bytes)
+{
+    snprintf(text, bytes, "%llu", (unsigned long long)loop->busy.too_long);
+}
+
 static void show_recent(const struct td_loop *loop, char *text, size_t bytes)
 {
     show_ns(td_busy_recent(&loop->busy, td_loop_now()).passed.ns, text, bytes);
@@ -313,6 +318,7 @@ static const struct {
     {"event_longest_of", "", show_longest_of},
     {"event_longest_cpu", "ns", show_longest_cpu},
     {"event_longest_cpu_of", "", show_longest_cpu_of},
+    {"events_over_5ms", "", show_too_long},
     {"event_recent", "ns", show_recent},
     {"event_recent_cpu", "ns", show_recent_cpu},
     {"event_recent_cpu_of", "", show_recent_cpu_of},

@@ -152,6 +152,9 @@ static void the_longest_event_is_kept_and_that_of_the_last_minutes(void **state)
     assert_null(td_busy_recent(&busy, start + 9 * TD_BUSY_MINUTE_NS).passed.what);
     assert_int_equal(busy.ever.passed.ns, 9 * MS);
     assert_int_equal(busy.ever.cpu.cpu_ns, 4 * MS);
+    assert_int_equal(busy.too_long, 0);
+    td_busy_note(&busy, start, (struct td_busy_event){6 * MS, 6 * MS, "d"});
+    assert_int_equal(busy.too_long, 1);
 }
 
 static void an_event_inside_another_one_counts_as_a_part_of_it(void **state)

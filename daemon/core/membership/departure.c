@@ -123,8 +123,7 @@ bool td_departure_begin(struct td_core *core, struct td_communicator *c)
         return false;
     const char *why = why_left(c);
     tell(core, c->instance, node, nodes, TD_ERR_RANK_FAILED, why);
-    *c->departure =
-        (struct td_departure){.instance = c->instance, .error = TD_ERR_RANK_FAILED};
+    *c->departure = (struct td_departure){.instance = c->instance, .error = TD_ERR_RANK_FAILED};
     keep(core, c->departure, c, node, nodes, why);
     c->departure = NULL;
     return true;

@@ -27,8 +27,8 @@ struct td_departure {
     uint64_t world;
     uint32_t neighbours; /* that have not left */
     uint32_t node[TD_TREE_CHILDREN_MAX + 1];
-    uint32_t ranks; /* of this node that may still ask for a group that was refused */
-    td_err error;   /* RANK_FAILED: the ranks have left; else of the refusal */
+    uint32_t ranks;             /* of this node that may still ask for a group that was refused */
+    td_err error;               /* RANK_FAILED: the ranks have left; else of the refusal */
     char *text;                 /* why the group is over here; NULL: no memory */
     struct td_account *account; /* has both */
 };

@@ -170,8 +170,7 @@ static uint32_t neighbours_of(struct td_core *core, const struct td_communicator
     uint32_t *rank_node = locate(arena, parent, q->u.make.member, q->u.make.members);
     if (!rank_node)
         return UINT32_MAX;
-    uint32_t nodes =
-        td_communicator_neighbours(core, arena, rank_node, q->u.make.members, node);
+    uint32_t nodes = td_communicator_neighbours(core, arena, rank_node, q->u.make.members, node);
     td_core_free(core, rank_node);
     return nodes;
 }
@@ -222,9 +221,8 @@ static void refuse_group(struct td_core *core, const struct td_client *client,
     td_communicator_note_refused(core, instance, error);
     uint32_t node[TD_TREE_CHILDREN_MAX + 1];
     uint32_t nodes = neighbours_of(core, parent, q, node);
-    if (nodes != UINT32_MAX &&
-        td_departure_refuse(core, parent, instance, node, nodes, others_here(parent, q), error,
-                            text))
+    if (nodes != UINT32_MAX && td_departure_refuse(core, parent, instance, node, nodes,
+                                                   others_here(parent, q), error, text))
         return;
     td_endings_note(core, instance, TD_ENDING_OF_CREATION, error, text);
     if (nodes == UINT32_MAX)
