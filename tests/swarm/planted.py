@@ -34,7 +34,7 @@ def apply(patch, *options, top=COPY):
 
 
 def prepare():
-    """Copies the tree and configures a build of it without optimization at link time, which takes longer than a run."""
+    """Copies the tree and configures an optimized build of it."""
     shutil.rmtree(COPY, ignore_errors=True)
     for name in run("git", "ls-files", cwd=TOP).split("\n"):
         if name and os.path.exists(os.path.join(TOP, name)):
