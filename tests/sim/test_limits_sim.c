@@ -91,6 +91,21 @@ static void call(uint32_t i)
     job_call(&job, i, &barrier, 0, false);
 }
 
+/* request_but makes all ranks but one ask for a group; call_but makes them call in it. */
+static void request_but(uint32_t one, const uint32_t *world, uint64_t number)
+{
+    for (uint32_t i = 0; i < RANKS; i++)
+        if (i != one)
+            request_group(&job, i, world[i], number);
+}
+
+static void call_but(uint32_t one)
+{
+    for (uint32_t i = 0; i < RANKS; i++)
+        if (i != one)
+            call(i);
+}
+
 static void expect_refusal(void)
 {
     char text[TD_TEXT_MAX];
@@ -145,13 +160,9 @@ static void a_member_that_comes_late_gets_the_refusal(void **unused)
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         uint32_t world[RANKS], late = (uint32_t)(seed / 2 % RANKS);
         struct td_sim *sim = begin_formed(seed, __func__, world);
-        for (uint32_t i = 0; i < RANKS; i++)
-            if (i != late)
-                request_group(&job, i, world[i], 7);
+        request_but(late, world, 7);
         td_sim_run(sim, SECOND);
-        for (uint32_t i = 0; i < RANKS; i++)
-            if (i != late)
-                call(i);
+        call_but(late);
         td_sim_run(sim, SECOND);
         request_group(&job, late, world[late], 7);
         td_sim_run(sim, SECOND);
@@ -177,9 +188,7 @@ static void a_shrink_goes_on_without_a_node_that_refuses_the_group(void **unused
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         uint32_t world[RANKS];
         struct td_sim *sim = begin_formed(seed, __func__, world);
-        for (uint32_t i = 0; i < RANKS; i++)
-            if (i != FULL)
-                request_group(&job, i, world[i], 7);
+        request_but(FULL, world, 7);
         td_sim_run(sim, SECOND);
         for (uint32_t i = 0; i < RANKS; i++)
             if (i != FULL)
@@ -209,13 +218,9 @@ static void many_refusals_reach_all_members(void **unused)
             request_group(&job, FULL, world[FULL], number);
         td_sim_run(sim, SECOND);
         for (uint64_t number = 0; number < MANY; number += MANY - 1) {
-            for (uint32_t i = 0; i < RANKS; i++)
-                if (i != FULL)
-                    request_group(&job, i, world[i], number);
+            request_but(FULL, world, number);
             td_sim_run(sim, SECOND);
-            for (uint32_t i = 0; i < RANKS; i++)
-                if (i != FULL)
-                    call(i);
+            call_but(FULL);
             td_sim_run(sim, 2 * SECOND);
             expect_refusal();
         }
@@ -240,13 +245,9 @@ static void the_other_rank_of_a_full_node_gets_the_refusal(void **unused)
     for (uint32_t i = 0; i < RANKS; i++)
         world[i] = job.rank[i].group;
     (void)fill(sim);
-    for (uint32_t i = 0; i < RANKS; i++)
-        if (i != OTHER)
-            request_group(&job, i, world[i], 7);
+    request_but(OTHER, world, 7);
     td_sim_run(sim, SECOND);
-    for (uint32_t i = 0; i < RANKS; i++)
-        if (i != OTHER)
-            call(i);
+    call_but(OTHER);
     td_sim_run(sim, SECOND);
     for (uint32_t i = 0; i < RANKS; i++) {
         struct td_request q = {.kind = TD_REQUEST_LEAVE, .u.leave.group = job.rank[i].group};
