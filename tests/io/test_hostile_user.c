@@ -263,7 +263,7 @@ static void judge(uint64_t before_mb, uint64_t after_mb)
     fact("event_longest_of", of, sizeof of);
     fact("event_longest_cpu_of", cpu_of, sizeof cpu_of);
     uint64_t longer = fact_number("events_over_5ms");
-    double may = attack_s / LONGER_S + 2 * other->gaps * attack_s / other->computed_s;
+    double may = attack_s / LONGER_S + 4 * other->gaps * attack_s / other->computed_s;
     print_message("%s: %u requests, %u refused; %u calls, p99 %u us (beside the process that "
                   "computes: %u, %u us), longest %u us (%u us); longest event %llu us (%s), of the "
                   "processor %llu us (%s; gap of the other %.0f us), more than 5 ms %llu times "
