@@ -27,12 +27,13 @@ enum {
     SLICES = 4, /* of an attack: alternately with a process that computes, for half as long and */
     COMPUTE_S = 60, /* at most this in all */
     CALLS_MAX = 1 << 20,
-    PAUSE_MS = 2,     /* between two calls */
-    FRESH = 50,       /* calls until a new client is tried */
-    P99_US = 20000,   /* more than beside the process that computes; */
-    MOST_US = 100000, /* the longest one */
-    EVENT_US = 5000,  /* of the processor in one event of the loop; */
-    LONGER_S = 120,   /* seconds in which the host may make one longer */
+    PAUSE_MS = 2,          /* between two calls */
+    FRESH = 50,            /* calls until a new client is tried */
+    P99_US = 20000,        /* more than beside the process that computes; */
+    MOST_US = 100000,      /* the longest one */
+    EVENT_US = 5000,       /* of the processor in one event of the loop; */
+    LONGER_S = 120,        /* seconds in which the host may make one longer, */
+    EVENT_MOST_US = 20000, /* but not by so much more than it does the other's */
     GROWTH_MB = 20,
     REST_S = 30, /* until the memory is back */
 };
@@ -263,6 +264,7 @@ static void judge(uint64_t before_mb, uint64_t after_mb)
     fact("event_longest_of", of, sizeof of);
     fact("event_longest_cpu_of", cpu_of, sizeof cpu_of);
     uint64_t longer = fact_number("events_over_5ms");
+    uint64_t longest = fact_number("event_longest_cpu") / 1000;
     double may = attack_s / LONGER_S + 4 * other->gaps * attack_s / other->computed_s;
     print_message("%s: %u requests, %u refused; %u calls, p99 %u us (beside the process that "
                   "computes: %u, %u us), longest %u us (%u us); longest event %llu us (%s), of the "
@@ -270,14 +272,15 @@ static void judge(uint64_t before_mb, uint64_t after_mb)
                   "(%u times in %.0f s); memory %llu MiB, then %llu\n",
                   kind->name, hostile->answered, hostile->refused, calls[1], p99[1], calls[0],
                   p99[0], most[1], most[0], (unsigned long long)fact_number("event_longest") / 1000,
-                  of, (unsigned long long)fact_number("event_longest_cpu") / 1000, cpu_of,
-                  other->gap_s * 1e6, (unsigned long long)longer, other->gaps, other->computed_s,
+                  of, (unsigned long long)longest, cpu_of, other->gap_s * 1e6,
+                  (unsigned long long)longer, other->gaps, other->computed_s,
                   (unsigned long long)before_mb, (unsigned long long)after_mb);
     if (other->lost[0])
         fail_msg("the other user lost %s", other->lost);
     assert_in_range(p99[1], 0, p99[0] + P99_US);
     assert_in_range(most[1], 0, most[0] + MOST_US);
     assert_in_range(longer, 0, 1 + (uint64_t)may);
+    assert_in_range(longest, 0, EVENT_MOST_US + (uint64_t)(other->gap_s * 1e6));
     assert_in_range(after_mb, 0, before_mb + GROWTH_MB);
 }
 

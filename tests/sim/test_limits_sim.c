@@ -67,16 +67,21 @@ static void join(uint32_t i)
     job_join(&job, i, i, -1);
 }
 
-/* begin_formed makes a world whose job has formed before node FULL is full. */
-static struct td_sim *begin_formed(uint64_t seed, const char *name, uint32_t *world)
+/* form forms the job before node FULL is full. */
+static void form(struct td_sim *sim, uint32_t *world)
 {
-    struct td_sim *sim = begin(seed, name);
     for (uint32_t i = 0; i < RANKS; i++)
         join(i);
     job_joined(&job);
     for (uint32_t i = 0; i < RANKS; i++)
         world[i] = job.rank[i].group;
     (void)fill(sim);
+}
+
+static struct td_sim *begin_formed(uint64_t seed, const char *name, uint32_t *world)
+{
+    struct td_sim *sim = begin(seed, name);
+    form(sim, world);
     return sim;
 }
 
@@ -239,12 +244,7 @@ static void the_other_rank_of_a_full_node_gets_the_refusal(void **unused)
     struct td_sim *sim = job_world("2x3", 1, few_groups);
     job_open(&job, sim, "job", nodes, RANKS, 0);
     uint32_t world[RANKS];
-    for (uint32_t i = 0; i < RANKS; i++)
-        join(i);
-    job_joined(&job);
-    for (uint32_t i = 0; i < RANKS; i++)
-        world[i] = job.rank[i].group;
-    (void)fill(sim);
+    form(sim, world);
     request_but(OTHER, world, 7);
     td_sim_run(sim, SECOND);
     call_but(OTHER);

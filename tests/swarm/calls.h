@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* swarm_calls: the calls of the swarm, with their buffers and the results that they must have. All
+/* calls: the calls of the swarm, with their buffers and the results that they must have. All
  * data are computed from the call's salt, so that nothing is stored.
  * Pure: it works on memory that it is given. */
 #ifndef SWARM_CALLS_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* swarm_case: what a seed of the swarm draws before its world begins: the machine, the amount of
+/* case: what a seed of the swarm draws before its world begins: the machine, the amount of
  * work, and the faults.
  * Pure: a case is a function of its seed. */
 #ifndef SWARM_CASE_H
@@ -53,8 +53,8 @@ struct swarm_case {
     bool routed;
     uint32_t express_permille, packet_bytes, credits, carry_bytes, ranks, steps, groups;
     uint64_t half_bytes, scratch_bytes; /* half of a process's region */
-    uint32_t programs;   /* percent of the steps that begin a program (swarm_programs.h) */
-    uint32_t groups_max; /* of a node, with joins; 0: enough */
+    uint32_t programs;                  /* percent of the steps that begin a program (programs.h) */
+    uint32_t groups_max;                /* of a node, with joins; 0: enough */
     td_time latency_ns, compute_ns, request_ns, pause_ns; /* the greatest; pause: of a step */
     uint32_t faults;
     struct swarm_fault fault[SWARM_FAULTS_MAX];

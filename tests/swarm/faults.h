@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* swarm_faults: the faults of a case: they begin, hurt nodes, and end. */
+/* faults: the faults of a case: they begin, hurt nodes, and end. */
 #ifndef SWARM_FAULTS_H
 #define SWARM_FAULTS_H
 

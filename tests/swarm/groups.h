@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* swarm_groups: the records of jobs and groups (parties), and the requests of their members. */
+/* groups: the records of jobs and groups (parties), and the requests of their members. */
 #ifndef SWARM_GROUPS_H
 #define SWARM_GROUPS_H
 

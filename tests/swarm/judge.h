@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* swarm_judge: whether the errors that ranks are told are true. */
+/* judge: whether the errors that ranks are told are true. */
 #ifndef SWARM_JUDGE_H
 #define SWARM_JUDGE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* swarm_play: one case of the swarm: processes that form jobs and groups, call, shrink, leave and
+/* play: one case of the swarm: processes that form jobs and groups, call, shrink, leave and
  * die, while faults happen.
  *
  * While they happen the play demands safety: no call ends well before all ranks have made it; a

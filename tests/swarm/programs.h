@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* swarm_programs: programs of group calls that each member runs at its own pace.
+/* programs: programs of group calls that each member runs at its own pace.
  *
  * A program is a list of steps: make a group, shrink it, free it. Its calls are those of the
  * groups. A member frees a group when its own calls there have ended, so it may be hundreds of

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* swarm_state: the records of a case that is played, which the files swarm_*.c share. */
+/* state: the records of a case that is played, which the files of this folder share. */
 #ifndef SWARM_STATE_H
 #define SWARM_STATE_H
 

@@ -364,7 +364,7 @@ void td_subgroup_unknown(struct td_core *core, uint32_t from, const struct td_me
     if (m->kind == TD_MESSAGE_VERDICT && m->group == TD_GROUP_MADE && !m->u.verdict.is_running)
         td_endings_note(core, m->instance, m->sequence, m->u.verdict.error, m->u.verdict.text);
     bool early = m->group == TD_GROUP_MADE; /* the membership of a job comes before all others */
-    bool left = td_departure_find(core, m->instance) != NULL;
+    bool departed = td_departure_find(core, m->instance) != NULL;
     bool over = !early || td_departure_is_over(core, m->instance);
     bool ended = early && (refused(core, m->instance) != TD_OK ||
                            td_endings_find(core, m->instance, TD_ENDING_OF_CREATION));
@@ -386,7 +386,8 @@ void td_subgroup_unknown(struct td_core *core, uint32_t from, const struct td_me
     }
     /* A rank that is lost to a group ends no creation of the group: the sender repeats a loss. */
     bool announces = asks || m->kind == TD_MESSAGE_ARRIVE || m->kind == TD_MESSAGE_RANK_GONE;
-    bool waits = m->kind == TD_MESSAGE_REPORT || (m->kind == TD_MESSAGE_WAITING && (ended || left));
+    bool waits =
+        m->kind == TD_MESSAGE_REPORT || (m->kind == TD_MESSAGE_WAITING && (ended || departed));
     if (!announces && !waits && !late)
         return; /* a job that is unknown here is over: its ranks here have gone */
     if (over && m->group == 0)
